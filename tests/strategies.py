@@ -9,9 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.core.events import Cite, Frame, StreamError
+from mockllm.core.events import Cite, Frame, Passage, StreamError, Token
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Reasoning,
     Refusal,
@@ -91,11 +92,33 @@ server_tools = st.builds(
     fragments,
     st.none() | texts,
 )
+units = st.sampled_from(["characters", "pages", "blocks"])
+passages = st.tuples(units, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)).map(
+    lambda drawn: Passage(drawn[1], drawn[0], drawn[2], drawn[2] + drawn[3])
+) | st.tuples(st.integers(0, 9), st.integers(0, 9)).map(
+    lambda drawn: Passage(drawn[0], "blocks", 0, drawn[1], of_search=True)
+)
+addresses = st.just("https://example.com/")
 citations = st.lists(
-    st.builds(Cite, st.just(0), st.just("https://example.com/"), texts, texts), max_size=2
+    st.builds(Cite, st.just(0), addresses, texts, texts)
+    | st.builds(Cite, st.just(0), st.just("") | addresses, texts, texts, passages),
+    max_size=2,
 ).map(tuple)
+probabilities = st.floats(-99, 0)
+
+
+@st.composite
+def texts_of_tokens(draw: st.DrawFn) -> Text:
+    """A text with tokens, whose fragments may end inside of them."""
+    text = draw(texts.filter(bool))
+    likely = st.lists(st.builds(Token, texts, probabilities), max_size=2).map(tuple)
+    tokens = [Token(own, draw(probabilities), draw(likely)) for own in draw(cut(text))]
+    return Text(draw(cut(text)), draw(citations), True, None, tuple(tokens))
+
+
 parts = st.one_of(
     st.builds(Text, fragments, citations, st.booleans()),
+    texts_of_tokens(),
     st.builds(Reasoning, fragments, st.none() | names, st.booleans()),
     st.builds(Refusal, fragments),
     tool_calls(),
@@ -105,7 +128,12 @@ opaques = st.builds(
     st.just("chat"),
     st.builds(Frame, texts),
 )
-every_part = parts | custom_calls | server_tools
+pieces = st.lists(st.binary(max_size=4), max_size=3).map(tuple)
+sounds = st.sampled_from(["audio/wav", "audio/L16;rate=24000"])
+media = st.builds(Media, st.just("image/png"), pieces, signature=st.none() | names) | st.builds(
+    Media, sounds, pieces, fragments, st.none() | names
+)
+every_part = parts | custom_calls | server_tools | media
 """With those that not every API has."""
 usages = st.builds(
     TokenUsage,

@@ -23,12 +23,30 @@ class Start:
 
 
 @record
+class Token:
+    """A token with its log probability, at most 0.
+
+    Args:
+        top: the most likely tokens at its position, as far as they are known.
+    """
+
+    text: str
+    logprob: float
+    top: tuple[Token, ...] = ()
+
+
+@record
 class TextDelta:
-    """A fragment of visible text; `logprobs` is whether it comes with log probabilities."""
+    """A fragment of visible text; `logprobs` is whether it comes with log probabilities.
+
+    Args:
+        tokens: those that begin in the fragment; None where the log probabilities are derived.
+    """
 
     part: int
     text: str
     logprobs: bool = False
+    tokens: tuple[Token, ...] | None = None
 
 
 @record
@@ -94,6 +112,22 @@ class ServerToolResult:
 
 
 @record
+class MediaDelta:
+    """A fragment of an image or of sound: some of its bytes, or of the text that is spoken in it.
+
+    Args:
+        media_type: of the whole, such as `image/png`; the same in each fragment.
+        data: the next bytes; b"" in a fragment of the transcript.
+        text: the next piece of the transcript; "" in a fragment of the bytes.
+    """
+
+    part: int
+    media_type: str
+    data: bytes = b""
+    text: str = ""
+
+
+@record
 class Replacement:
     """The whole value of a part, text or arguments, where it contradicts the fragments so far. Only
     decoders return it: the final value of Responses counts, whatever its deltas were."""
@@ -111,14 +145,42 @@ class Signature:
     value: str
 
 
+Unit = Literal["characters", "pages", "blocks"]
+
+
+@record
+class Passage:
+    """Where in a document of the request, or in a search result of it, a citation is from.
+
+    Args:
+        source: its number among the documents (or the search results) of the request, from 0.
+        unit: what `start` and `end` count: characters and blocks from 0, pages from 1.
+        end: after the passage, as in a slice.
+        of_search: whether the source is a search result, which has blocks only.
+    """
+
+    source: int
+    unit: Unit
+    start: int
+    end: int
+    of_search: bool = False
+
+
 @record
 class Cite:
-    """A citation of a text part: a source and the text cited from it."""
+    """A citation of a text part: a source and the text cited from it. A source that the client sent
+    is known by its `passage`, and may have no `url`."""
 
     part: int
     url: str
     title: str = ""
     cited_text: str = ""
+    passage: Passage | None = None
+
+    @property
+    def has_address(self) -> bool:
+        """Whether it can be sent where citations have an address and nothing else."""
+        return bool(self.url) or self.passage is None
 
 
 @record
@@ -142,11 +204,16 @@ class Usage:
 
 @record
 class Finish:
-    """The answer is complete. `raw` is the value on the wire, if it is not the usual one of the
-    protocol for this reason."""
+    """The answer is complete.
+
+    Args:
+        raw: the value on the wire, if it is not the usual one of the protocol for this reason.
+        stop_sequence: the text that the request stops at, if that ended the answer.
+    """
 
     reason: FinishReason
     raw: str | None = None
+    stop_sequence: str | None = None
 
 
 @record
@@ -198,6 +265,7 @@ Event = (
     | ToolArgs
     | ServerToolStart
     | ServerToolResult
+    | MediaDelta
     | Replacement
     | Signature
     | Cite

@@ -82,6 +82,8 @@ class Parameters:
 
     Args:
         stop: texts before which the answer ends.
+        min_tokens: how many tokens the answer has at least.
+        ignore_eos: whether only `max_tokens` and `stop` end the answer.
         parallel_calls: whether the model may make several calls in one answer.
         cache_marks: how many parts of the request are marked to be cached.
     """
@@ -93,6 +95,8 @@ class Parameters:
     seed: int | None = None
     parallel_calls: bool | None = None
     cache_marks: int = 0
+    min_tokens: int | None = None
+    ignore_eos: bool | None = None
 
 
 @record

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from mockllm.core import events as ev
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Part,
     Reasoning,
@@ -56,7 +57,7 @@ def expand(turn: Turn) -> tuple[ev.Timed, ...]:
     if turn.error is not None:
         out.append(ev.Timed(now, turn.error))
     elif turn.finish is not None:
-        out.append(ev.Timed(now, ev.Finish(turn.finish, turn.finish_raw)))
+        out.append(ev.Timed(now, ev.Finish(turn.finish, turn.finish_raw, turn.stop_sequence)))
     return tuple(out)
 
 
@@ -68,7 +69,8 @@ def sequential(turn: Turn) -> tuple[int, ...]:
 def _event(part: Part, index: int, beat: int) -> ev.Event:
     match part:
         case Text():
-            return ev.TextDelta(index, part.fragments[beat], part.logprobs)
+            tokens = part.tokens_of(beat)
+            return ev.TextDelta(index, part.fragments[beat], part.logprobs, tokens)
         case Reasoning():
             return ev.ReasoningDelta(index, part.fragments[beat], part.summary)
         case Refusal():
@@ -81,6 +83,8 @@ def _event(part: Part, index: int, beat: int) -> ev.Event:
             if beat == 0:
                 return ev.ServerToolStart(index, part.id, part.kind, part.name)
             return ev.ToolArgs(index, part.fragments[beat - 1])
+        case Media():
+            return ev.MediaDelta(index, part.media_type, *part.beat(beat))
         case Opaque():
             return ev.Raw(index, part.api, part.frame)
 
@@ -93,7 +97,7 @@ def _closing(part: Part, index: int) -> Iterable[ev.Event]:
             yield replace(citation, part=index)
     if isinstance(part, ServerTool) and part.output is not None:
         yield ev.ServerToolResult(index, part.output)
-    if isinstance(part, (Text, Reasoning, ToolCall)) and part.signature is not None:
+    if isinstance(part, (Text, Reasoning, ToolCall, Media)) and part.signature is not None:
         yield ev.Signature(index, part.signature)
     yield ev.PartEnd(index)
 
@@ -104,7 +108,9 @@ class _Building:
 
     first: ev.Event
     fragments: list[str] = field(default_factory=list)
+    data: list[bytes] = field(default_factory=list)
     citations: list[ev.Cite] = field(default_factory=list)
+    tokens: list[ev.Token] = field(default_factory=list)
     signature: str | None = None
     output: str | None = None
 
@@ -114,7 +120,7 @@ class _Building:
         match self.first:
             case ev.TextDelta(logprobs=logprobs):
                 cites = tuple(replace(cite, part=0) for cite in self.citations)
-                return Text(fragments, cites, logprobs, self.signature)
+                return Text(fragments, cites, logprobs, self.signature, tuple(self.tokens))
             case ev.ReasoningDelta(summary=summary):
                 return Reasoning(fragments, self.signature, summary)
             case ev.RefusalDelta():
@@ -123,6 +129,8 @@ class _Building:
                 return ToolCall(name, id, fragments, self.signature, custom)
             case ev.ServerToolStart(id=id, kind=kind, name=name):
                 return ServerTool(kind, id, name, fragments, self.output)
+            case ev.MediaDelta(media_type=media_type):
+                return Media(media_type, tuple(self.data), fragments, self.signature)
             case ev.Raw(api=api, frame=frame):
                 return Opaque(api, frame)
         raise AssertionError(f"not the beginning of a part: {self.first}")
@@ -209,7 +217,12 @@ class _Folding:
                 slot = self._building.setdefault(event.part, _Building(event))
                 if type(slot.first) is not type(event):
                     raise ValueError(f"part {event.part} is {slot.first}, yet gets {event}")
-                slot.fragments.append(event.text)
+                if isinstance(event, ev.TextDelta):
+                    slot.tokens += event.tokens or ()
+                if isinstance(event, ev.MediaDelta) and not event.text:
+                    slot.data.append(event.data)
+                else:
+                    slot.fragments.append(event.text)
 
     def turn(self) -> Turn:
         """The turn that the events so far add up to."""
@@ -226,6 +239,7 @@ class _Folding:
                 gaps=_gaps(self._times, self._end),
                 error=self._error,
                 finish_raw=finish.raw if finish else None,
+                stop_sequence=finish.stop_sequence if finish else None,
             )
         )
 
@@ -237,6 +251,7 @@ _Fragment = (
     | ev.ToolStart
     | ev.ServerToolStart
     | ev.ToolArgs
+    | ev.MediaDelta
     | ev.Raw
 )
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
-from mockllm.core.events import Cite, FinishReason, Frame, StreamError, Usage
+from mockllm.core.events import Cite, FinishReason, Frame, StreamError, Token, Usage
 from mockllm.core.record import record
 
 TokenUsage = Usage
@@ -25,13 +26,19 @@ def _at_least_one(fragments: tuple[str, ...]) -> tuple[str, ...]:
 
 @record
 class Text:
-    """Visible text. It has at least one fragment, which may be empty; `signature` is the
-    provider's opaque value (Gemini signs text, too)."""
+    """Visible text. It has at least one fragment, which may be empty.
+
+    Args:
+        logprobs: whether it comes with log probabilities.
+        signature: the provider's opaque value (Gemini signs text, too).
+        tokens: they join to the text; none: log probabilities are derived.
+    """
 
     fragments: tuple[str, ...]
     citations: tuple[Cite, ...] = ()
     logprobs: bool = False
     signature: str | None = None
+    tokens: tuple[Token, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fragments", _at_least_one(self.fragments))
@@ -39,6 +46,18 @@ class Text:
     @property
     def text(self) -> str:
         return "".join(self.fragments)
+
+    def tokens_of(self, number: int) -> tuple[Token, ...] | None:
+        """The tokens that begin in a fragment; those at the end are of the last one."""
+        if not self.tokens:
+            return None
+        *starts, _ = accumulate((len(token.text) for token in self.tokens), initial=0)
+        begin = sum(map(len, self.fragments[:number]))
+        is_last = number == len(self.fragments) - 1
+        end = len(self.text) + 1 if is_last else begin + len(self.fragments[number])
+        return tuple(
+            token for token, start in zip(self.tokens, starts, strict=True) if begin <= start < end
+        )
 
 
 @record
@@ -130,6 +149,43 @@ class ServerTool:
 
 
 @record
+class Media:
+    """An image or sound that the model answers.
+
+    Args:
+        media_type: such as `image/png` or `audio/wav`.
+        data: the bytes, in the pieces in which they are streamed.
+        fragments: they join to the transcript, the text that is spoken; none: without one.
+        signature: the provider's opaque value.
+    """
+
+    media_type: str
+    data: tuple[bytes, ...]
+    fragments: tuple[str, ...] = ()
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        texts = tuple(filter(None, self.fragments))
+        object.__setattr__(self, "fragments", texts)
+        pieces = tuple(filter(None, self.data))
+        object.__setattr__(self, "data", pieces if pieces or texts else (b"",))
+
+    @property
+    def transcript(self) -> str:
+        return "".join(self.fragments)
+
+    def beat(self, number: int) -> tuple[bytes, str]:
+        """The bytes or the text of a beat: texts and bytes alternate while there are both, as a
+        service sends what is spoken just before its sound."""
+        alternating = min(len(self.data), len(self.fragments))
+        if number < 2 * alternating:
+            index, is_data = divmod(number, 2)
+        else:
+            index, is_data = number - alternating, len(self.data) > len(self.fragments)
+        return (self.data[index], "") if is_data else (b"", self.fragments[index])
+
+
+@record
 class Opaque:
     """A frame of one protocol without a neutral form, at its position among the parts. Other
     protocols ignore it."""
@@ -138,7 +194,7 @@ class Opaque:
     frame: Frame
 
 
-Part = Text | Reasoning | Refusal | ToolCall | ServerTool | Opaque
+Part = Text | Reasoning | Refusal | ToolCall | ServerTool | Media | Opaque
 
 
 @record
@@ -152,10 +208,13 @@ class Turn:
         order: the index of the part of each beat of the stream; empty if the parts come one after
             the other. A text, reasoning or refusal part has a beat for each fragment, a tool call
             (of the client or of the service) one for its opening and one for each fragment, an
-            opaque part one.
+            image or sound one for each fragment of its bytes and of its transcript, an opaque part
+            one.
         gaps: the pauses in microseconds before each beat, then before the end; empty: no timing.
         error: the error in the stream that ended it.
         finish_raw: the finish reason on the wire, if it is not the usual one.
+        stop_sequence: the text that the request stops at, if that ended the answer, whose `finish`
+            is `stop`.
     """
 
     parts: tuple[Part, ...] = ()
@@ -165,6 +224,7 @@ class Turn:
     gaps: tuple[int, ...] = ()
     error: StreamError | None = None
     finish_raw: str | None = None
+    stop_sequence: str | None = None
 
     @property
     def text(self) -> str:
@@ -184,13 +244,15 @@ class Turn:
 
     def whole(self) -> Turn:
         """The same turn with one fragment for each part, in order, without timing."""
-        parts = tuple(
-            part
-            if isinstance(part, Opaque)
-            else replace(part, fragments=("".join(part.fragments),))
-            for part in self.parts
-        )
-        return replace(self, parts=parts, order=(), gaps=())
+        return replace(self, parts=tuple(map(_whole, self.parts)), order=(), gaps=())
+
+
+def _whole(part: Part) -> Part:
+    if isinstance(part, Opaque):
+        return part
+    if isinstance(part, Media):
+        part = replace(part, data=(b"".join(part.data),))
+    return replace(part, fragments=("".join(part.fragments),))
 
 
 def beats(part: Part) -> int:
@@ -198,6 +260,8 @@ def beats(part: Part) -> int:
     match part:
         case ToolCall(fragments=fragments) | ServerTool(fragments=fragments):
             return 1 + len(fragments)
+        case Media(data=data, fragments=fragments):
+            return len(data) + len(fragments)
         case Opaque():
             return 1
         case _:

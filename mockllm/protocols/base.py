@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, Protocol
 
-from mockllm.core.events import Event, Frame, LineEnd, StreamError
+from mockllm.core.events import Event, Frame, LineEnd, RefusalDelta, StreamError, TextDelta, Token
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.quotas import Excess, Level
 from mockllm.core.record import record
@@ -56,6 +56,14 @@ dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 def logprob(text: str) -> float:
     """A derived log probability of a token, at most 0; equal tokens have equal ones."""
     return -(zlib.crc32(text.encode("utf-8", "surrogatepass")) % 20_000) / 10_000
+
+
+def tokens_in(delta: TextDelta | RefusalDelta) -> tuple[Token, ...]:
+    """The tokens of a fragment with their log probabilities: those of the scenario, else all of the
+    fragment as one token, whose log probability is derived."""
+    if isinstance(delta, TextDelta) and delta.tokens is not None:
+        return delta.tokens
+    return (Token(delta.text, logprob(delta.text)),) if delta.text else ()
 
 
 @record

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Finish, FinishReason, Frame, Usage
+from mockllm.core.events import Finish, FinishReason, Frame, Passage, Unit, Usage
 from mockllm.core.request import OfferedTool, SentFile
 from mockllm.protocols.records import Fields, Json
 
@@ -112,6 +112,18 @@ def whole(value: object) -> int | None:
     return value if type(value) is int else None
 
 
+def passage_of(
+    source: object, unit: Unit, start: object, end: object, *, of_search: bool = False
+) -> Passage | None:
+    """The place of a citation; None unless its numbers are some."""
+    number, first, last = map(whole, (source, start, end))
+    if number is None or first is None or last is None:
+        return None
+    if min(number, first) < 0 or first > last:
+        return None
+    return Passage(number, unit, first, last, of_search)
+
+
 def kind(value: object) -> str:
     """The kind of a JSON value, in the terms of messages: `a string`, `an object`, ..."""
     match value:
@@ -209,17 +221,24 @@ class StopReasons:
     Args:
         usual: the value for each reason; one value for several is read as the first.
         rare: further values, each with the reason that is nearest.
+        sequence: the one of `rare` for an answer that ends before a stop sequence.
     """
 
-    def __init__(self, usual: Mapping[FinishReason, str], rare: Mapping[str, FinishReason]) -> None:
+    def __init__(
+        self, usual: Mapping[FinishReason, str], rare: Mapping[str, FinishReason], *, sequence: str
+    ) -> None:
         self.usual = usual
+        self._sequence = sequence
         self._rare = rare
         self._reasons = {value: reason for reason, value in reversed(list(usual.items()))}
 
     def write(self, finish: Finish) -> str:
         """The value for a finish."""
-        if finish.raw is not None and self._rare.get(finish.raw) == finish.reason:
-            return finish.raw
+        raw = finish.raw
+        if raw is None and finish.stop_sequence is not None:
+            raw = self._sequence
+        if raw is not None and self._rare.get(raw) == finish.reason:
+            return raw
         return self.usual[finish.reason]
 
     def read(self, value: str) -> Finish:

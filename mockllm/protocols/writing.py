@@ -210,6 +210,10 @@ def _decimal(value: object) -> float | None:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
 def _texts(value: object) -> tuple[str, ...]:
     given = [value] if isinstance(value, str) else array(value)
     return tuple(text for text in given if isinstance(text, str))
@@ -221,5 +225,7 @@ _READERS: Mapping[str, Callable[[object], Any]] = {
     "top_p": _decimal,
     "stop": _texts,
     "seed": whole,
-    "parallel_calls": lambda value: value if isinstance(value, bool) else None,
+    "parallel_calls": _flag,
+    "min_tokens": whole,
+    "ignore_eos": _flag,
 }

@@ -123,6 +123,7 @@ def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     """
     if scenario.route is not None:
         return
+    scenario = replace(scenario, obey=())  # the limits of a request are not known here, either
     for index, turn in enumerate(scenario.turns):
         base: KeyPath = ("turns", index)
         every = [name for name in PROTOCOLS if scenario.plays_over(name)]
@@ -155,7 +156,11 @@ def _missed(scenario: Scenario, index: int, turn: TurnSpec, protocol: WireProtoc
     """Why a fault does not strike in the streamed answer of a turn; "" where each does."""
     request = first_request(protocol, scenario, "Hello", "model")
     answer = Replayer().answer(
-        Selection(scenario, index, index), request, protocol, tried=turn, attempt=1
+        Selection(scenario, index, index),
+        request,
+        protocol,
+        tried=replace(turn, obey=()),
+        attempt=1,
     )
     if answer.pace is not None and any(
         fault.place is not None and fault.place.kind == "time" for fault in turn.fault

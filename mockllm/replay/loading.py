@@ -66,7 +66,7 @@ def load(
 
 
 def loads(
-    text: str, name: str = "<text>", read_file: Callable[[str], str] | None = None
+    text: str, name: str = "<text>", read_file: Callable[[str], bytes] | None = None
 ) -> tuple[Scenario, ...]:
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 

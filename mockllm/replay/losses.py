@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from mockllm.core.events import Cite
 from mockllm.core.timeline import normal
-from mockllm.core.turn import Opaque, Reasoning, Text, ToolCall, Turn
+from mockllm.core.turn import Media, Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario
@@ -95,12 +96,44 @@ def _detail_differences(written: Turn, received: Turn, api: str) -> Iterator[str
         _values(received, Reasoning, "summary")
     ):
         yield "reasoning is not marked as a summary"
-    if any(_values(written, Text, "citations")) and not any(_values(received, Text, "citations")):
-        yield "citations are not sent"
+    yield from _citation_differences(_citations(written), _citations(received))
     if any(_values(written, Text, "logprobs")) and not any(_values(received, Text, "logprobs")):
         yield "log probabilities are not sent"
+    yield from _media_differences(written, received)
     if len(_opaque(written, api)) > len(_opaque(received, api)):
         yield "not all frames of the scenario are sent"
+
+
+def _citation_differences(written: list[Cite], received: list[Cite]) -> Iterator[str]:
+    if written and not received:
+        yield "citations are not sent"
+    elif len(received) < len(written) and any(cite.passage for cite in written):
+        yield "citations of documents are not sent"
+    elif any(cite.passage for cite in written) and not any(cite.passage for cite in received):
+        yield "places in cited documents are not sent"
+
+
+def _citations(turn: Turn) -> list[Cite]:
+    return [cite for part in turn.parts if isinstance(part, Text) for cite in part.citations]
+
+
+def _media_differences(written: Turn, received: Turn) -> Iterator[str]:
+    if len(_media(written, "image/")) > len(_media(received, "image/")):
+        tools = len(_values(received, ServerTool, "kind")) - len(
+            _values(written, ServerTool, "kind")
+        )
+        yield "images are sent as calls of a tool" if tools > 0 else "images are not sent"
+    sounds, heard = _media(written, "audio/"), _media(received, "audio/")
+    if sounds and not heard:
+        yield "sound is not sent"
+    elif any(sound.transcript for sound in sounds) and not any(sound.transcript for sound in heard):
+        yield "the transcript of the sound is not sent"
+
+
+def _media(turn: Turn, kind: str) -> list[Media]:
+    return [
+        part for part in turn.parts if isinstance(part, Media) and part.media_type.startswith(kind)
+    ]
 
 
 def _values(turn: Turn, kind: type, name: str) -> list[object]:

@@ -86,7 +86,8 @@ class Player:
     Args:
         scenarios: or the index of another player, whose scenarios answer.
         strict: refuse requests that the real services refuse.
-        fallback: answer requests that no scenario answers with a reply made from the request.
+        fallback: answer requests that no scenario answers with a reply made from the request; an
+            `AutoPart` says how long it is.
         quirks: of every streamed answer, as in `wire.quirks`; requests may add others.
         named: the name of the scenario that answers every request that names none.
         speed: of the pauses of answers with faults; the faults' own pauses stay.
@@ -101,7 +102,7 @@ class Player:
         scenarios: Iterable[Scenario] | ScenarioIndex,
         *,
         strict: bool = True,
-        fallback: bool = False,
+        fallback: bool | AutoPart = False,
         quirks: Iterable[str] = (),
         named: str | None = None,
         speed: float = 1.0,
@@ -114,10 +115,14 @@ class Player:
             scenarios if isinstance(scenarios, ScenarioIndex) else ScenarioIndex(scenarios)
         )
         if fallback and not self.served.fallbacks:
-            self.served = ScenarioIndex((*self.served.scenarios, FALLBACK))
+            added = FALLBACK
+            if isinstance(fallback, AutoPart):
+                turn = replace(FALLBACK.turns[0], reply=(fallback,))
+                added = replace(FALLBACK, turns=(turn,))
+            self.served = ScenarioIndex((*self.served.scenarios, added))
         self.has_routes = any(scenario.route is not None for scenario in self.served.scenarios)
         """Whether any scenario answers a route that calls no model."""
-        self.strict, self.fallback = strict, fallback
+        self.strict, self.fallback = strict, bool(fallback)
         self.named = named
         self.no_match: Callable[[ApiCall, NoMatchError], Decision] | None = None
         """Decides about requests that no scenario answers; None: they are refused."""

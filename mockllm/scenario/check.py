@@ -216,6 +216,8 @@ def _turn(
                         "belongs into the reply of the turn; a choice has only content",
                     )
             yield from _part(scenario, tools, part_path, part)
+    if turn.stop_sequence is not None and turn.finish not in (None, "stop"):
+        yield (*path, "stop_sequence"), f"ends an answer whose finish is stop, not {turn.finish}"
     for place, expect in _conditions(path, turn):
         if expect.schema is not None:
             for inner, message in schema_flaws(expect.schema):
@@ -274,6 +276,7 @@ def _part(
 ) -> Iterator[Mistake]:
     for member_path, member in _members(path, part):
         yield from _fragments_join(member_path, member)
+        yield from _tokens_join(member_path, member)
         if isinstance(member, m.ToolPart):
             yield from _arguments(member_path, member, tools)
     if isinstance(part, m.ParallelPart | m.InterleavedPart):
@@ -301,20 +304,36 @@ def _fragments_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
             value, what = part.arguments or "", "input" if part.custom else "arguments"
         case m.ServerToolPart():
             value, what = part.input or "", "input"
+        case m.AudioPart():
+            value, what = part.transcript, "transcript"
         case _:
             return
-    if isinstance(part.split, tuple) and "".join(part.split) != value:
-        joined = "".join(part.split)
-        equal = takewhile(lambda pair: pair[0] == pair[1], zip(joined, value, strict=False))
-        at = sum(1 for _ in equal)
-        given = _excerpt_from(joined, at)
-        ends = enumerate(accumulate(map(len, part.split)))
-        differing = [index for index, end in ends if at < end]  # none where the value is longer
-        yield (
-            (*path, "split", *differing[:1]),
-            f"the fragments do not join to the {what}: "
-            f"from character {at + 1} they give {given} instead of {_excerpt_from(value, at)}",
-        )
+    if isinstance(part.split, tuple):
+        message = f"the fragments do not join to the {what}"
+        yield from _join((*path, "split"), part.split, value, message)
+
+
+def _tokens_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
+    if isinstance(part, m.TextPart) and part.tokens:
+        tokens = tuple(token.token for token in part.tokens)
+        message = "the tokens do not join to the text"
+        yield from _join((*path, "logprobs"), tokens, part.text, message)
+
+
+def _join(path: KeyPath, pieces: tuple[str, ...], value: str, message: str) -> Iterator[Mistake]:
+    joined = "".join(pieces)
+    if joined == value:
+        return
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(joined, value, strict=False))
+    at = sum(1 for _ in equal)
+    given = _excerpt_from(joined, at)
+    ends = enumerate(accumulate(map(len, pieces)))
+    differing = [index for index, end in ends if at < end]  # none where the value is longer
+    yield (
+        (*path, *differing[:1]),
+        f"{message}: "
+        f"from character {at + 1} they give {given} instead of {_excerpt_from(value, at)}",
+    )
 
 
 def _excerpt_from(text: str, at: int) -> str:
@@ -363,7 +382,7 @@ def _order(
         expected = f"the number of a {kind}, from 0 to {len(parts) - 1}"
         yield (*path, index), f"must be {expected}, got {group.order[index]}"
     for index, part in enumerate(() if unknown else parts):
-        split = None if isinstance(part, m.FramePart) else part.split or default
+        split = _rule(part, default)
         if isinstance(split, m.RandomSplit):
             yield (
                 path,
@@ -378,11 +397,26 @@ def _order(
             )
 
 
+def _rule(part: m.Member, default: m.Split) -> m.Split | None:
+    """How a part is cut; None for one that cannot be."""
+    match part:
+        case m.FramePart() | m.ImagePart():
+            return None
+        case m.TextPart():
+            return part.rule(default)
+    return part.split or default
+
+
 def _fragment_count(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
     """How many fragments a part has; the `opening` of a call may count as one."""
     match part:
-        case m.FramePart():
+        case m.FramePart() | m.ImagePart():
             return 1
+        case m.AudioPart():
+            cut = fragments(part.transcript, split or "whole", "")
+            size = len(part.audio.data)
+            texts = sum(map(bool, cut))
+            return -(-size // (part.fragment_bytes or size or 1)) + texts or 1
         case m.ToolPart():
             cut = fragments(part.arguments or "", split or "whole", "")
             # `ToolCall` turns each way to write "no arguments" into no fragments. It is imported

@@ -7,6 +7,7 @@ default are left out.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -18,6 +19,7 @@ from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
+from mockllm.scenario.reading.media import usual_type
 from mockllm.scenario.reading.tables import FIELDS, properties
 from mockllm.scenario.reading.turns import NOT_DRAWN
 from mockllm.scenario.yamltext import Flow, FlowMap, write
@@ -254,6 +256,20 @@ def _tool(part: m.ToolPart) -> dict[str, Any]:
     }
 
 
+def _citation(citation: m.Citation) -> dict[str, Any]:
+    source = (
+        {} if citation.document is not None or citation.search_result is not None else {"url": ""}
+    )
+    return source | _keys(citation)
+
+
+def _media(source: m.MediaSource) -> dict[str, Any]:
+    if not source.file:
+        return {"base64": base64.b64encode(source.data).decode(), "type": source.type}
+    type = {} if usual_type(source.file) == source.type else {"type": source.type}
+    return {"file": source.file, **type}
+
+
 def _frame(part: m.FramePart) -> dict[str, Any]:
     keys = _keys(part)
     if isinstance(part.data, m.TextFile):
@@ -316,7 +332,9 @@ _BY_TYPE: dict[type, _Write] = {
     m.Segments: _segments,
     m.RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
     m.ToolPart: _tool,
+    m.Citation: _citation,
+    m.MediaSource: _media,
     m.FramePart: _frame,
-    m.AutoPart: lambda _: {"auto": True},
+    m.AutoPart: lambda part: {"auto": {"tokens": part.tokens} if part.tokens else True},
     Latency: lambda latency: latency.text,
 }

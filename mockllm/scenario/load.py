@@ -18,7 +18,7 @@ from mockllm.scenario.check import check, similar_to_templates
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import document, nodes
-from mockllm.scenario.reading.files import read_text
+from mockllm.scenario.reading.files import read_bytes
 from mockllm.scenario.reading.nodes import (
     Mapping,
     Mark,
@@ -69,7 +69,7 @@ class Loading:
     vocabulary: Vocabulary
     in_files: bool = False
     sent: bool = False
-    read_file: Callable[[str], str] | None = None
+    read_file: Callable[[str], bytes] | None = None
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
     included: dict[str, IncludedFile] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Loading:
             self.problems.append(Problem(file, 1, 1, "", message))
 
     def _findings(self, parsed: YamlDocument, file: str) -> Findings:
-        read = partial(read_text, file) if self.in_files else self.read_file
+        read = partial(read_bytes, file) if self.in_files else self.read_file
         notes = parsed.notes[:MAX_FINDINGS]
         yaml = file if self.in_files else None
         return Findings(self.vocabulary, notes, read, yaml, sent=self.sent)
@@ -183,7 +183,7 @@ class Loading:
             findings.add(node, f"names the file {name!r}, and this text is in no folder")
             return None
         try:
-            documents = list(nodes.documents(findings.read_file(name).removeprefix("\ufeff"), path))
+            documents = list(nodes.documents(findings.read_text(name), path))
         except OSError as error:
             findings.add(node, f"{name!r} {error}; put it there")
             return None

@@ -101,23 +101,58 @@ def _draws(seed: str) -> Iterator[int]:
 
 @record
 class Citation:
-    """The source of a claim in a text."""
+    """The source of a claim in a text: an address, or something that the client sent.
 
-    url: str
+    Args:
+        document, search_result: its number among those of the request, from 0.
+        characters, pages, blocks: where in it, from and to, as in a slice; pages count from 1.
+    """
+
+    url: str = ""
     title: str = ""
     cited_text: str = ""
+    document: int | None = None
+    search_result: int | None = None
+    characters: tuple[int, int] | None = None
+    pages: tuple[int, int] | None = None
+    blocks: tuple[int, int] | None = None
+
+
+@record
+class TokenSpec:
+    """A token with its log probability, and with the most likely tokens at its position."""
+
+    token: str
+    logprob: float
+    top: tuple[TokenSpec, ...] = ()
 
 
 @record
 class TextPart:
-    """Visible text."""
+    """Visible text.
+
+    Args:
+        logprobs: whether it has log probabilities, derived ones; or its tokens with theirs, which
+            are its fragments, too, where `split` is None.
+    """
 
     text: str
     split: Split | None = None
     every: int | None = None
     citations: tuple[Citation, ...] = ()
-    logprobs: bool = False
+    logprobs: bool | tuple[TokenSpec, ...] = False
     signature: str | None = None
+
+    @property
+    def tokens(self) -> tuple[TokenSpec, ...]:
+        """Its tokens; () where the log probabilities are derived, or where it has none."""
+        return () if isinstance(self.logprobs, bool) else self.logprobs
+
+    def rule(self, default: Split | None) -> Split | None:
+        """How it is cut: as written, else into its tokens, else by a default."""
+        if self.split is None and self.tokens:
+            return tuple(token.token for token in self.tokens if token.token)
+        return default if self.split is None else self.split
 
 
 @record
@@ -183,6 +218,46 @@ class ServerToolPart:
 
 
 @record
+class MediaSource:
+    """The bytes of an image or sound, and their media type.
+
+    Args:
+        file: the name of the file beside the YAML that has them; "": the YAML has them, as base64.
+    """
+
+    data: bytes
+    type: str
+    file: str = ""
+
+
+@record
+class ImagePart:
+    """An image that the model answers; `signature` is the provider's opaque value."""
+
+    image: MediaSource
+    every: int | None = None
+    signature: str | None = None
+
+
+@record
+class AudioPart:
+    """Sound that the model answers.
+
+    Args:
+        transcript: what is spoken; `split` cuts it.
+        fragment_bytes: how many bytes of the sound a fragment has; None: all.
+        signature: the provider's opaque value.
+    """
+
+    audio: MediaSource
+    transcript: str = ""
+    fragment_bytes: int | None = None
+    split: Split | None = None
+    every: int | None = None
+    signature: str | None = None
+
+
+@record
 class ParallelPart:
     """Calls whose fragments interleave: round robin, or in the order of `order`, which has an
     index into `calls` for each fragment."""
@@ -212,7 +287,16 @@ class FramePart:
     raw: str | None = None
 
 
-Member = TextPart | ReasoningPart | RefusalPart | ToolPart | ServerToolPart | FramePart
+Member = (
+    TextPart
+    | ReasoningPart
+    | RefusalPart
+    | ToolPart
+    | ServerToolPart
+    | ImagePart
+    | AudioPart
+    | FramePart
+)
 
 
 @record
@@ -242,7 +326,14 @@ class ErrorPart:
 
 @record
 class AutoPart:
-    """An answer made from the request."""
+    """An answer made from the request.
+
+    Args:
+        tokens: the distribution of its length (`mockllm.core.distributions`), as written: the
+            answer is words then, and no echo; "" for an echo.
+    """
+
+    tokens: str = ""
 
 
 AnyPart = (
@@ -251,6 +342,8 @@ AnyPart = (
     | RefusalPart
     | ToolPart
     | ServerToolPart
+    | ImagePart
+    | AudioPart
     | ParallelPart
     | InterleavedPart
     | PausePart
@@ -606,6 +699,12 @@ Ending = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "n
 """Why an answer ends; `none`: it is cut off, without a reason."""
 
 
+Limit = Literal["max_tokens", "stop", "min_tokens"]
+"""What a request says of the length of its answer."""
+
+LIMITS: tuple[Limit, ...] = ("max_tokens", "stop", "min_tokens")
+
+
 @record
 class RouteAnswer:
     """`answer:` of a turn: the answer of a route that calls no model.
@@ -721,6 +820,8 @@ class TurnSpec:
         template: whether its texts have values of the request (`mockllm.scenario.templates`); None:
             as the scenario says.
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+        stop_sequence: the text that the request stops at, where that ends the answer.
+        obey: the limits of a request that cut the reply; () for those of the scenario.
         service_tier, fingerprint: what the answer says of its service, where the API has a field
             for it; None is what the API sends by itself.
         choices: further choices beside the reply, each with a `reply`, `finish` and `finish_raw`.
@@ -741,7 +842,9 @@ class TurnSpec:
     request: Expect | None = None
     finish: Ending | None = None
     finish_raw: str | None = None
+    stop_sequence: str | None = None
     usage: UsageSpec | None = None
+    obey: tuple[Limit, ...] = ()
     service_tier: str | None = None
     fingerprint: str | None = None
     choices: tuple[TurnSpec, ...] = ()
@@ -770,7 +873,7 @@ class TurnSpec:
     def tried(self, attempt: TurnSpec) -> TurnSpec:
         """The turn as an earlier try gets it: with the answer of the try in place of its own."""
         if attempt.http is not None or attempt.reply:
-            return attempt
+            return replace(attempt, obey=self.obey) if self.obey else attempt
         changed = {key: value for key in _OF_TRIES if (value := getattr(attempt, key)) is not None}
         return replace(self, attempts=(), recorded=None, fault=attempt.fault, **changed)
 
@@ -845,7 +948,7 @@ class TurnSpec:
         return dict(self.extra).get(api, {})
 
 
-_OF_TRIES = ("finish", "finish_raw", "usage", "timing", "wire")
+_OF_TRIES = ("finish", "finish_raw", "stop_sequence", "usage", "timing", "wire")
 """What an earlier try may change of the turn's own reply."""
 
 
@@ -862,6 +965,7 @@ class Scenario:
         apis: the protocols that it plays over; () means every protocol.
         seed: None means the name.
         restart: whether the first turn follows the last one (`then: restart`).
+        obey: the limits of a request that cut the replies of turns without an `obey` of their own.
         any_ids: whether calls in a history may have ids that are not those of the scenario.
         route: the route that it answers, which calls no model; None: it plays a conversation.
         template: whether the texts of its turns have values of the request.
@@ -881,6 +985,7 @@ class Scenario:
     tools: tuple[ToolSpec, ...] = ()
     seed: str | None = None
     defaults: Defaults = Defaults()
+    obey: tuple[Limit, ...] = ()
     restart: bool = False
     any_ids: bool = False
     route: RouteSpec | None = None

@@ -20,6 +20,7 @@ from mockllm.core.record import record
 from mockllm.core.text import did_you_mean, display
 from mockllm.scenario.model import (
     AnyPart,
+    AudioPart,
     FramePart,
     Http,
     InterleavedPart,
@@ -369,6 +370,9 @@ class _Texts:
                     self._part((*path, "interleaved", n), one) for n, one in enumerate(part.parts)
                 ]
                 return replace(part, parts=tuple(inner))  # type: ignore[arg-type]  # members
+            case AudioPart():
+                path = (*path, "transcript")
+                return replace(part, transcript=self._text(path, part.transcript))
             case FramePart():
                 return replace(part, data=self._change((*path, "frame", "data"), part.data))
         return part

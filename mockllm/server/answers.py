@@ -121,7 +121,7 @@ class Answers:
         self.assigned = SessionSetups(self._player)
         self.routes = Routes(PROTOCOLS, path_routes(PROTOCOLS.addresses, options.paths))
         self._deferred = DeferredWork(streaming)
-        self.plain = PlainRoutes(self.routes, fallback=options.fallback)
+        self.plain = PlainRoutes(self.routes, fallback=bool(options.fallback))
         self._shared: SharedSessions | None = None
         self._quotas = ServerQuotas(options.quotas) if options.quotas else None
 

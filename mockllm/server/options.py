@@ -12,7 +12,7 @@ from mockllm.core.record import record
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
 from mockllm.replay.quota_plan import Quota
-from mockllm.scenario.model import Ignored
+from mockllm.scenario.model import AutoPart, Ignored
 
 if TYPE_CHECKING:
     from socket import socket
@@ -135,7 +135,8 @@ class ServerOptions:
         host: the address to bind; by default loopback.
         port: 0 picks a free one.
         strict: refuse requests that the real services refuse.
-        fallback: answer what no scenario answers with an automatic answer.
+        fallback: answer what no scenario answers with an automatic answer; an `AutoPart` says how
+            long it is.
         quirks: what every streamed answer has, as in `wire.quirks`.
         speed: of timed replay; 2 is twice as fast, 0 removes all pauses.
         flush: `answer` sends as much as possible in one write; `event` writes each event by
@@ -173,7 +174,7 @@ class ServerOptions:
     host: str = "127.0.0.1"
     port: int = 0
     strict: bool = True
-    fallback: bool = False
+    fallback: bool | AutoPart = False
     quirks: tuple[str, ...] = ()
     ignore: Ignored = ()
     speed: float = 1.0

@@ -15,7 +15,17 @@ from typing import Any, TypeVar
 from mockllm.core.events import Frame, Start, StreamError, Timed
 from mockllm.core.text import shorten
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.turn import (
+    Media,
+    Opaque,
+    Part,
+    Reasoning,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+)
 from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.carriers import carrier_in, carrier_of
@@ -234,7 +244,7 @@ def writable(turn: Turn) -> Turn:
     error = None if turn.error is None else _repaired(turn.error, "message", "type", "code")
     usage = None if turn.usage is None else _bounded(turn.usage)
     whole = replace(turn, parts=parts, error=error, usage=usage, gaps=())
-    return _repaired(whole, "finish_raw")
+    return _repaired(whole, "finish_raw", "stop_sequence")
 
 
 def _bounded(usage: TokenUsage) -> TokenUsage:
@@ -259,6 +269,7 @@ _TEXTS: dict[type, tuple[str, ...]] = {
     Reasoning: ("signature",),
     ToolCall: ("name", "id", "signature"),
     ServerTool: ("kind", "name", "id", "output"),
+    Media: ("media_type", "signature"),
 }
 """The texts of parts besides their fragments."""
 

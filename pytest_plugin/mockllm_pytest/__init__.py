@@ -3,7 +3,7 @@
 pytest loads `mockllm_pytest.plugin` by itself. Tests may import from here:
 
 - the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`,
-  `server_tool`, `parallel`, `interleaved`, `pause`, `frame`, `error`, `auto`
+  `server_tool`, `image`, `audio`, `parallel`, `interleaved`, `pause`, `frame`, `error`, `auto`
 - the base classes of test suites: `AccumulatorSuite`, `ClientSuite`, `CutSuite`,
   `ResilienceSuite`
 - the types of fixtures, for annotations: `MockService` (`mockllm_server`), `MockSession`
@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mockllm_pytest.cases import MockCase
     from mockllm_pytest.parts import (
+        audio,
         auto,
         error,
         frame,
+        image,
         interleaved,
         parallel,
         pause,
@@ -45,9 +47,11 @@ __all__ = [
     "MockService",
     "MockSession",
     "ResilienceSuite",
+    "audio",
     "auto",
     "error",
     "frame",
+    "image",
     "interleaved",
     "parallel",
     "pause",

@@ -6,14 +6,17 @@ it is used.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = [
     "Part",
+    "audio",
     "auto",
     "error",
     "frame",
+    "image",
     "interleaved",
     "parallel",
     "pause",
@@ -44,8 +47,8 @@ def text(
     *,
     split: Split | None = None,
     every: str | None = None,
-    citations: Sequence[Mapping[str, str]] = (),
-    logprobs: bool = False,
+    citations: Sequence[Mapping[str, Any]] = (),
+    logprobs: bool | Sequence[Mapping[str, Any]] = False,
     signature: str | None = None,
 ) -> Part:
     """Visible text.
@@ -53,8 +56,9 @@ def text(
     Args:
         split: how it is cut into fragments.
         every: the pause between fragments, such as `"20ms"`.
-        citations: mappings with `url`, `title` and `cited_text`.
-        logprobs: whether the answer has log probabilities, in APIs that have them.
+        citations: mappings with the keys of scenario files, such as `url` and `title`.
+        logprobs: whether the answer has log probabilities, in APIs that have them; or the tokens
+            of the text, mappings with `token`, `logprob` and `top`.
         signature: the service's opaque value of the text, which clients send back.
     """
     keys = {"citations": citations, "logprobs": logprobs, "signature": signature}
@@ -139,6 +143,48 @@ def server_tool(
     return _part(head, id=id, name=name, input=input, output=output, split=split, every=every)
 
 
+def image(
+    data: bytes, type: str, *, every: str | None = None, signature: str | None = None
+) -> Part:
+    """An image.
+
+    Args:
+        data: its bytes.
+        type: its media type, such as `"image/png"`.
+        every: the pause before it.
+        signature: the service's opaque value of the image, which clients send back.
+    """
+    return _part({"image": _media(data, type)}, every=every, signature=signature)
+
+
+def audio(
+    data: bytes,
+    type: str,
+    *,
+    transcript: str | None = None,
+    fragment_bytes: int | None = None,
+    split: Split | None = None,
+    every: str | None = None,
+    signature: str | None = None,
+) -> Part:
+    """Sound.
+
+    Args:
+        data: its bytes.
+        type: its media type, such as `"audio/wav"`.
+        transcript: what is spoken, in APIs that send it.
+        fragment_bytes: how many bytes a fragment has; default: all.
+        split, every: as in `text`; `split` cuts the transcript.
+        signature: the service's opaque value of the sound, which clients send back.
+    """
+    keys = {"transcript": transcript, "fragment_bytes": fragment_bytes, "signature": signature}
+    return _part({"audio": _media(data, type)}, **keys, split=split, every=every)
+
+
+def _media(data: bytes, type: str) -> dict[str, str]:
+    return {"base64": base64.b64encode(data).decode(), "type": type}
+
+
 def parallel(*calls: Part, order: Sequence[int] = ()) -> Part:
     """Tool calls whose fragments alternate.
 
@@ -202,7 +248,12 @@ def error(message: str | None = None, *, type: str | None = None, code: str | No
     return {"error": _part({}, message=message, type=type, code=code)}
 
 
-def auto() -> Part:
+def auto(*, tokens: int | str | None = None) -> Part:
     """An answer made from the request: the tool call that `tool_choice` demands, an object that
-    satisfies the requested schema, or an echo."""
-    return {"auto": True}
+    satisfies the requested schema, or an echo.
+
+    Args:
+        tokens: words in place of an echo, as many as this number, or a distribution such as
+            `"lognormal(200, p99=1500)"`.
+    """
+    return {"auto": True if tokens is None else {"tokens": tokens}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -303,7 +303,9 @@ class MockSession:
         *parts: Part | str,
         finish: str | None = None,
         finish_raw: str | None = None,
+        stop_sequence: str | None = None,
         usage: Mapping[str, int] | str | None = None,
+        obey: Sequence[str] | None = None,
         timing: Mapping[str, Any] | None = None,
         request: Mapping[str, Any] | None = None,
         http: int | Mapping[str, Any] | None = None,
@@ -311,6 +313,8 @@ class MockSession:
         attempts: Iterable[Mapping[str, Any]] | None = None,
         repeat: bool | int = False,
         headers: Mapping[str, str] | None = None,
+        service_tier: str | None = None,
+        fingerprint: str | None = None,
         template: bool | None = None,
         extra: Mapping[str, Any] | None = None,
         match: Mapping[str, Any] | None = None,
@@ -326,8 +330,10 @@ class MockSession:
             finish: why the answer ends: `stop`, `tool_calls`, `length`, `content_filter`,
                 `refusal` or `none`; default: what follows from the parts.
             finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+            stop_sequence: the text of the request at which the answer stops.
             usage: tokens, as in `{"input": 3, "output": 4}`, or `"none"`; default: counted from
                 the text.
+            obey: the limits of the request that cut the reply, as in `["max_tokens", "stop"]`.
             timing: when the fragments are sent, as in `{"ttft": "300ms", "every": "15ms"}`.
             request: what the client must send to get this turn, as in
                 `{"results": {"call_1": "42"}}`. Any other request is refused, which fails the test.
@@ -337,7 +343,9 @@ class MockSession:
             attempts: the HTTP errors that earlier attempts get, as in `[{"http": 429}]`.
             repeat: whether this turn also answers every further request, or how many it answers.
             headers: of the answer, besides those of the API and in place of them.
-            template: whether texts have values of the request, as in `"You are {{ request.user }}"`.
+            service_tier, fingerprint: what the answer says of its service, where the API has a
+                field for it.
+            template: whether texts have values of the request, as in `"Hi {{ request.user }}"`.
             extra: further fields of the answers of an API, as a recorder writes them.
             match: begins another conversation, which answers requests that meet these conditions,
                 as in `{"user": "weather"}`; later replies continue it. Default: any request.
@@ -351,12 +359,16 @@ class MockSession:
             http=http,
             finish=finish,
             finish_raw=finish_raw,
+            stop_sequence=stop_sequence,
             usage=usage,
+            obey=None if obey is None else list(obey),
             timing=timing,
             wire=wire,
             attempts=None if attempts is None else list(attempts),
             repeat=repeat or None,
             headers=headers,
+            service_tier=service_tier,
+            fingerprint=fingerprint,
             template=template,
             extra=extra,
         )

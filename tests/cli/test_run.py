@@ -4,7 +4,9 @@ import signal
 import sys
 
 import pytest
+from click.testing import CliRunner
 
+from mockllm.cli import main
 from mockllm.cli.run import judge
 from mockllm.core.http import NO_TARGET
 from mockllm.replay.loading import loads
@@ -99,8 +101,25 @@ def test_the_exit_code_of_the_command_has_precedence(run_requests):
 @pytest.mark.slow
 def test_options_reach_the_server(run_requests):
     """`--fallback auto` answers what no scenario answers."""
-    code, _, errors = run_requests("goodbye", options=["--fallback", "auto"]).end()
-    assert (code, errors) == (0, "mockllm: 1 request: 1 played\n")
+    for value in ("auto", "auto(tokens=lognormal(200, p99=1500))"):
+        code, _, errors = run_requests("goodbye", options=["--fallback", value]).end()
+        assert (code, errors) == (0, "mockllm: 1 request: 1 played\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("on", "'on' must be auto, or auto(tokens=LENGTH)"),
+        ("auto(tokens=)", "'auto(tokens=)' must be auto, or auto(tokens=LENGTH)"),
+        ("auto(tokens=gamma(2))", "'gamma(2)' is no distribution; there are constant(VALUE)"),
+        ("auto(tokens=100001)", "'100001' must be a number of tokens from 0 to 100000"),
+    ],
+)
+def test_a_fallback_that_is_none(value, message):
+    """It is an error of the command, which says what there is."""
+    ran = CliRunner().invoke(main, ["run", "--fallback", value, "--", "true"])
+    assert ran.exit_code == 2
+    assert message in " ".join(ran.output.replace("\n", " ").split())
 
 
 @pytest.mark.slow

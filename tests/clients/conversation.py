@@ -27,7 +27,8 @@ from tests.clients.oracle import (
 MODEL = DIALECTS["chat"].model
 APIS = ("chat", "responses")
 FOLDER = Path(__file__).parents[2] / "scenarios"
-SCENARIOS = {scenario.name: scenario for scenario in load([FOLDER])}
+# Those whose conversations may go in several ways have tests of their own (tests/replay).
+SCENARIOS = {scenario.name: scenario for scenario in load([FOLDER]) if not scenario.varies}
 
 # For each regular expression in the shipped scenarios a text that it matches.
 _MATCHING = {"(?i)error|fail|not found": "Error: file not found", "(?i)confirmed": "CONFIRMED"}

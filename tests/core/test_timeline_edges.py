@@ -154,7 +154,7 @@ def test_a_signature_alone_has_a_time() -> None:
         ([ev.Raw(3, "chat", FRAME), ev.Raw(3, "chat", FRAME)], "part 3 opens twice"),
         (
             [ev.TextDelta(3, "a"), ev.RefusalDelta(3, "b")],
-            "part 3 is TextDelta(part=3, text='a', logprobs=False), "
+            "part 3 is TextDelta(part=3, text='a', logprobs=False, tokens=None), "
             "yet gets RefusalDelta(part=3, text='b')",
         ),
     ],
@@ -210,6 +210,15 @@ def test_a_whole_turn() -> None:
         finish_raw="x",
     )
     assert turn.tool_calls[0].parsed() == {"a": 1}
+
+
+def test_a_stop_sequence() -> None:
+    """It is in the finish, and comes back; an answer with an error has none."""
+    turn = Turn((Text(("a",)),), "stop", USAGE, finish_raw="x", stop_sequence="END")
+    assert expand(turn)[-1].event == ev.Finish("stop", "x", "END")
+    assert fold(expand(turn)) == turn
+    failed = fold((*expand(turn), ev.Timed(0, ev.StreamError("boom"))))
+    assert failed.stop_sequence is None
 
 
 def test_parts_without_fragments_have_an_empty_one() -> None:

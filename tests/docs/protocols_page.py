@@ -37,7 +37,7 @@ of a scenario, that part is lost or changed.
 | find paths and base URLs | [the server](server.md) |
 
 The lists say what *comes back*: what a client can read from the answer, compared with the scenario.
-The table at the end shows every shipped scenario with every client.
+The table at the end shows every shipped scenario that goes one way with every client.
 
 `python -m tests.docs.protocols_page` generates this page; a test compares the two.
 """

@@ -31,7 +31,7 @@ def test_a_reply_has_the_keys_of_a_turn() -> None:
     """`reply` accepts the keys of a turn, except those for several protocols or recordings."""
     given = set(inspect.signature(MockSession.reply).parameters)
     others = {"reply", "expect", "when", "fault", "recorded", "answer"}
-    others |= {"name", "go_to", "one_of"}
+    others |= {"name", "go_to", "one_of", "choices", "job"}
     assert TABLES["turn"].readers.keys() - given == others
 
 
@@ -42,6 +42,7 @@ def test_parts_have_only_the_given_keys() -> None:
     assert parts.tool("f", {}, id="call_1") == {"tool": "f", "arguments": {}, "id": "call_1"}
     assert parts.frame({"a": 1}, api="chat") == {"frame": {"data": {"a": 1}}, "api": "chat"}
     assert parts.auto() == {"auto": True}
+    assert parts.auto(tokens=200) == {"auto": {"tokens": 200}}
     with pytest.raises(AttributeError, match="no attribute 'texts'"):
         mockllm_pytest.texts  # noqa: B018
 

@@ -17,6 +17,7 @@ from mockllm.core.events import Cite, StreamError
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Reasoning,
     Refusal,
@@ -152,7 +153,7 @@ def test_losses_are_those_listed(turn: Turn) -> None:
                 kept.append(replace(part, summary=False))
             case ToolCall(custom=True):
                 kept.append(as_function(part))
-            case ServerTool():
+            case ServerTool() | Media():
                 pass
             case _:
                 kept.append(part)

@@ -260,6 +260,17 @@ def test_stop_reasons(finish: Finish, word: str) -> None:
     assert ending(turn)["delta"]["stop_reason"] == word
 
 
+def test_a_stop_sequence() -> None:
+    """The one that ended the answer is in the end of its stream, and in its body."""
+    turn = Turn((), "stop", USAGE, stop_sequence="END")
+    assert ending(turn)["delta"]["stop_reason"] == "stop_sequence"
+    assert ending(turn)["delta"]["stop_sequence"] == "END"
+    body = PROTOCOL.encode_body(turn, REPLY)
+    assert (body["stop_reason"], body["stop_sequence"]) == ("stop_sequence", "END")
+    for back in (read(*frames(turn)), PROTOCOL.decode_body(body)):
+        assert (back.finish_raw, back.stop_sequence) == ("stop_sequence", "END")
+
+
 def test_usage_excludes_cached_tokens() -> None:
     """`input_tokens` excludes tokens read from a cache or written into one; thinking is counted in
     the details."""
@@ -313,7 +324,13 @@ def test_a_frame_may_end_the_message() -> None:
         delta={"stop_reason": "stop_sequence", "stop_sequence": "END"},
         usage={"input_tokens": 1, "output_tokens": 2},
     )
-    text = Turn((Text(("a",)),), "stop", TokenUsage(1, 2), finish_raw="stop_sequence")
+    text = Turn(
+        (Text(("a",)),),
+        "stop",
+        TokenUsage(1, 2),
+        finish_raw="stop_sequence",
+        stop_sequence="END",
+    )
     turn = replace(text, parts=(*text.parts, Opaque("anthropic", deltas)))
     assert frames(turn)[-2:-1] == [deltas]
     assert read(*frames(turn)) == text

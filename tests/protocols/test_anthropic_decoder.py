@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from mockllm.core.events import Cite, Finish, Frame, PartEnd, Start, StreamError, Timed, ToolArgs
+from mockllm.core.events import (
+    Cite,
+    Finish,
+    Frame,
+    PartEnd,
+    Passage,
+    Start,
+    StreamError,
+    Timed,
+    ToolArgs,
+)
 from mockllm.core.timeline import fold
 from mockllm.core.turn import (
     Opaque,
@@ -289,6 +299,48 @@ def test_the_input_of_a_call_may_be_in_its_start() -> None:
         (
             {"type": "search_result_location", "source": "https://a.example/", "title": "A"},
             Cite(0, "https://a.example/", "A", "c"),
+        ),
+        (
+            {
+                "type": "search_result_location",
+                "source": "https://a.example/",
+                "title": "A",
+                "search_result_index": 2,
+                "start_block_index": 0,
+                "end_block_index": 1,
+            },
+            Cite(0, "https://a.example/", "A", "c", Passage(2, "blocks", 0, 1, of_search=True)),
+        ),
+        (
+            {
+                "type": "char_location",
+                "document_title": "T",
+                "document_index": 1,
+                "start_char_index": 3,
+                "end_char_index": 9,
+                "file_id": None,
+            },
+            Cite(0, "", "T", "c", Passage(1, "characters", 3, 9)),
+        ),
+        (
+            {
+                "type": "page_location",
+                "document_title": None,
+                "document_index": 0,
+                "start_page_number": 1,
+                "end_page_number": 3,
+            },
+            Cite(0, "", "", "c", Passage(0, "pages", 1, 3)),
+        ),
+        (
+            {
+                "type": "content_block_location",
+                "document_title": "T",
+                "document_index": 0,
+                "start_block_index": 5,
+                "end_block_index": 2,
+            },
+            Cite(0, "", "T", "c"),
         ),
     ],
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.events import Cite, Finish, Frame, Start, StreamError
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Reasoning,
     ServerTool,
@@ -181,16 +182,47 @@ def test_done_and_strings_for_arguments() -> None:
 
 
 def test_other_parts_are_kept_in_order() -> None:
-    """Images and unknown parts between texts are frames between them."""
-    image = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0="}}
-    turn = read(chunk({"text": "a"}, image, {"text": "b"}), chunk(image))
+    """Files and unknown parts between texts are frames between them."""
+    video = {"inlineData": {"mimeType": "video/mp4", "data": "iVBORw0="}}
+    turn = read(chunk({"text": "a"}, video, {"text": "b"}), chunk(video))
     frames = [part.frame for part in turn.parts if isinstance(part, Opaque)]
     assert [json.loads(f.data or "")["candidates"][0]["content"]["parts"] for f in frames] == [
-        [image],
-        [image],
+        [video],
+        [video],
     ]
     assert turn.text == "ab"
-    assert frames[1].data == json.dumps(chunk(image))
+    assert frames[1].data == json.dumps(chunk(video))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"inlineData": {"mimeType": "image/png", "data": "no base64"}},
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw0=", "displayName": "a.png"}},
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw0="}, "thought": True},
+        {"inlineData": {"data": "iVBORw0="}},
+    ],
+    ids=["broken", "named", "thought", "no type"],
+)
+def test_odd_images_are_kept(part: dict[str, Any]) -> None:
+    """What is more or less than the bytes of an image stays a frame, so that nothing is lost."""
+    (opaque,) = read(chunk(part)).parts
+    assert isinstance(opaque, Opaque)
+    assert opaque.frame.data == json.dumps(chunk(part))
+
+
+def test_images_and_sounds_are_parts() -> None:
+    """Each image is a part, with its signature; pieces of sound of one type that follow each other
+    are one."""
+    image = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0="}}
+    one = {"inlineData": {"mimeType": "audio/L16;rate=24000", "data": "AAE="}}
+    two = {"inlineData": {"mimeType": "audio/L16;rate=24000", "data": "AgM="}}
+    turn = read(chunk(image, {**image, "thoughtSignature": "c2ln"}), chunk(one), chunk(two))
+    assert turn.parts == (
+        Media("image/png", (b"\x89PNG\r",)),
+        Media("image/png", (b"\x89PNG\r",), signature="c2ln"),
+        Media("audio/L16;rate=24000", (b"\x00\x01", b"\x02\x03")),
+    )
 
 
 @pytest.mark.parametrize(

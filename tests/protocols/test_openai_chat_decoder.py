@@ -274,5 +274,5 @@ def test_citations() -> None:
 def test_parts_end_before_the_finish() -> None:
     """Each part that began ends, once, before the answer finishes."""
     got = events(chunk({"content": "a"}), calls(entry("{}", "f", "a", 0)), chunk({}, "stop"))
-    assert [e for e in got if isinstance(e, PartEnd)] == [PartEnd(1), PartEnd(3)]
+    assert [e for e in got if isinstance(e, PartEnd)] == [PartEnd(1), PartEnd(4)]
     assert isinstance(got[-1], Finish)

@@ -110,6 +110,8 @@ parameter_sets = st.builds(
     seed=st.one_of(st.none(), st.integers(0, 9)),
     parallel_calls=st.sampled_from([None, True, False]),
     cache_marks=st.integers(0, 2),
+    min_tokens=st.one_of(st.none(), st.integers(0, 9)),
+    ignore_eos=st.sampled_from([None, True, False]),
 )
 
 
@@ -361,14 +363,15 @@ def test_a_single_prompt_that_looks_like_a_conversation() -> None:
     assert project(request).messages == request.messages
 
 
+OF_VLLM = ("min_tokens", "ignore_eos")
 MISSING = {
     "chat": {"cache_marks"},
-    "responses": {"stop", "seed", "cache_marks"},
-    "anthropic": {"seed"},
-    "gemini": {"parallel_calls", "cache_marks"},
-    "bedrock": {"seed", "parallel_calls"},
-    "ollama": {"parallel_calls", "cache_marks"},
-    "cohere": {"parallel_calls", "cache_marks"},
+    "responses": {"stop", "seed", "cache_marks", *OF_VLLM},
+    "anthropic": {"seed", *OF_VLLM},
+    "gemini": {"parallel_calls", "cache_marks", *OF_VLLM},
+    "bedrock": {"seed", "parallel_calls", *OF_VLLM},
+    "ollama": {"parallel_calls", "cache_marks", *OF_VLLM},
+    "cohere": {"parallel_calls", "cache_marks", *OF_VLLM},
     "completions": {"parallel_calls", "cache_marks"},
     "agui": {field.name for field in fields(Parameters)},
 }

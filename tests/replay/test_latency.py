@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -283,3 +287,38 @@ def test_one_schedule() -> None:
     pace = Pace(read_latency("ttft=1s itl=10ms"), (0, 5_000, 5_000))
     assert pace.due(Draw(), 0) == [0, 1_000_000, 1_015_000, 1_025_000]
     assert Pace(read_latency("ttft=1s"), (0,), tokens=3).due(Draw(), 0) == [0, 1_000_000]
+
+
+REQUESTS = 10_000
+
+
+@pytest.mark.slow
+def test_ten_thousand_requests_have_the_distribution() -> None:
+    """Kolmogorov-Smirnov over the first events of 10,000 requests, and over the pauses of all of
+    them, against the definitions of the distributions."""
+    client = Client("ttft=lognormal(300ms, p99=2s) itl=normal(20ms, 5ms)")
+    first: list[float] = []
+    pauses: list[float] = []
+    for _ in range(REQUESTS):
+        times = list(dict.fromkeys(client.ask().times))
+        first.append(times[0])
+        pauses += [later - one for one, later in pairwise(times)]
+    deviation = math.log(2_000_000 / 300_000) / NormalDist().inv_cdf(0.99)
+
+    def lognormal(x: float) -> float:
+        return NormalDist().cdf(math.log(x / 300_000) / deviation)
+
+    # The quantile of Kolmogorov's distribution for a level of 1 %: 1.63 / sqrt(n). The seed is
+    # fixed, so the test passes always, or never.
+    assert _distance(first, lognormal) < 1.63 / math.sqrt(len(first))
+    assert len(pauses) == 3 * REQUESTS
+    assert _distance(pauses, NormalDist(20_000, 5_000).cdf) < 1.63 / math.sqrt(len(pauses))
+
+
+def _distance(values: list[float], function: Callable[[float], float]) -> float:
+    """The largest distance between the shares of values and a distribution function."""
+    count = len(values)
+    return max(
+        max(abs(function(x) - n / count), abs(function(x) - (n + 1) / count))
+        for n, x in enumerate(sorted(values))
+    )

@@ -7,8 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.core.events import Cite, Frame
-from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
+from mockllm.core.events import Cite, Frame, Passage
+from mockllm.core.turn import (
+    Media,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    ServerTool,
+    Text,
+    TokenUsage,
+    ToolCall,
+    Turn,
+)
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
 from mockllm.replay.losses import Loss, _differences, find_losses
@@ -124,6 +135,46 @@ def test_a_refusal_that_is_sent_as_text() -> None:
         "of 0 calls 2 are sent",
     ]
     assert differences(Turn((Text(("a",)),), "refusal"), written) == ["the refusal is not sent"]
+
+
+WEB = Cite(0, "https://a.example/")
+DOCUMENT = Cite(0, "", "Report", "c", Passage(0, "pages", 1, 2))
+
+
+@for_all(
+    ("written", "received", "expected"),
+    [
+        ((WEB, DOCUMENT), (WEB, DOCUMENT), []),
+        ((WEB, DOCUMENT), (WEB,), ["citations of documents are not sent"]),
+        ((DOCUMENT,), (), ["citations are not sent"]),
+        ((DOCUMENT,), (Cite(0, "", "Report", "c"),), ["places in cited documents are not sent"]),
+    ],
+)
+def test_differences_of_citations(
+    written: tuple[Cite, ...], received: tuple[Cite, ...], expected: list[str]
+) -> None:
+    """Citations of documents may be missed as a whole, or only where they are from."""
+    turns = [Turn((Text(("a",), cites),), "stop") for cites in (received, written)]
+    assert differences(*turns) == expected
+
+
+IMAGE, SOUND = Media("image/png", (b"a",)), Media("audio/wav", (b"a", b"b"), ("Hi",))
+
+
+@for_all(
+    ("parts", "expected"),
+    [
+        ((IMAGE, SOUND), []),
+        ((SOUND,), ["images are not sent"]),
+        ((ServerTool("image_generation"), SOUND), ["images are sent as calls of a tool"]),
+        ((IMAGE,), ["sound is not sent"]),
+        ((IMAGE, replace(SOUND, fragments=())), ["the transcript of the sound is not sent"]),
+        ((IMAGE, replace(SOUND, media_type="audio/*")), []),
+    ],
+)
+def test_differences_of_images_and_sound(parts: tuple[Part, ...], expected: list[str]) -> None:
+    """Images and sound are missed each for themselves; a type that is not sent is no loss."""
+    assert differences(Turn(parts, "stop"), Turn((IMAGE, SOUND), "stop")) == expected
 
 
 SCENARIO = """

@@ -52,7 +52,7 @@ HEADS: list[Row] = [
         "unknown key",
         top("colour: red"),
         [
-            "2:1: unknown key 'colour'; known here: scenario, description, route, apis, match, tools, seed, defaults, include, replies, template, turns, then, ids",
+            "2:1: unknown key 'colour'; known here: scenario, description, route, apis, match, tools, seed, defaults, obey, include, replies, template, turns, then, ids",
         ],
     ),
     (

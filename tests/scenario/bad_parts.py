@@ -24,21 +24,21 @@ PARTS: list[Row] = [
         "part list",
         turn("reply: [hello]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, use, got hello",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, use, got hello",
         ],
     ),
     (
         "part none",
         part("split: words"),
         [
-            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, use; found the keys split",
+            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, use; found the keys split",
         ],
     ),
     (
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, use; found no keys",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, use; found no keys",
         ],
     ),
     (
@@ -115,14 +115,14 @@ PARTS: list[Row] = [
         "logprobs",
         part("text: hi, logprobs: 1"),
         [
-            "3:33: turns[0].reply.logprobs: must be true or false, got 1",
+            "3:33: turns[0].reply.logprobs: must be true, false or a list of tokens, got 1",
         ],
     ),
     (
         "citation",
         part("text: hi, citations: [{title: x}]"),
         [
-            "3:35: turns[0].reply.citations[0]: needs the key 'url'",
+            "3:35: turns[0].reply.citations[0]: needs the key 'url', or 'document' or 'search_result'",
         ],
     ),
     (
@@ -227,7 +227,19 @@ PARTS: list[Row] = [
         "auto false",
         part("auto: false"),
         [
-            "3:19: turns[0].reply.auto: must be true, got false",
+            "3:19: turns[0].reply.auto: must be true, or a mapping with the key tokens, got false",
+        ],
+    ),
+    (
+        "auto without a length",
+        part("auto: {}"),
+        ["3:19: turns[0].reply.auto: needs the key 'tokens'"],
+    ),
+    (
+        "auto of a list",
+        part("auto: {tokens: [1]}"),
+        [
+            "3:28: turns[0].reply.auto.tokens: must be a number of tokens, or a distribution of them, got a list",
         ],
     ),
     (
@@ -262,7 +274,7 @@ PARTS: list[Row] = [
         "use among interleaved parts",
         part("interleaved: [{use: a}], order: [0]"),
         [
-            "3:27: turns[0].reply.interleaved[0]: must be one of text, reasoning, refusal, tool, server_tool, frame; found 'use'",
+            "3:27: turns[0].reply.interleaved[0]: must be one of text, reasoning, refusal, tool, server_tool, image, audio, frame; found 'use'",
         ],
     ),
     (
@@ -300,6 +312,127 @@ PARTS: list[Row] = [
         part("tool: run, arguments: {a: 1}, input: print(1)"),
         [
             "3:43: turns[0].reply: must have either 'arguments' or 'input', got both",
+        ],
+    ),
+    (
+        "image without bytes",
+        part("image: {type: image/png}"),
+        [
+            "3:20: turns[0].reply.image: must have either 'file' or 'base64', got none",
+        ],
+    ),
+    (
+        "image with both",
+        part("image: {file: a.png, base64: AAAA, type: image/png}"),
+        [
+            "3:20: turns[0].reply.image: must have either 'file' or 'base64', got file and base64",
+        ],
+    ),
+    (
+        "image without a type",
+        part("image: {base64: AAAA}"),
+        [
+            "3:20: turns[0].reply.image: needs the key 'type', such as image/png",
+        ],
+    ),
+    (
+        "image of another type",
+        part("image: {base64: AAAA, type: audio/wav}"),
+        [
+            "3:41: turns[0].reply.image.type: must be a media type such as image/png, got audio/wav",
+        ],
+    ),
+    (
+        "image that is no base64",
+        part("image: {base64: AAA, type: image/png}"),
+        [
+            "3:29: turns[0].reply.image.base64: must be base64 text, got AAA",
+        ],
+    ),
+    (
+        "sound outside of the folder",
+        part("audio: {file: ../a.wav}"),
+        [
+            "3:27: turns[0].reply.audio.file: must be a path inside the folder of this file, such as name.1.jsonl, got ../a.wav",
+        ],
+    ),
+    (
+        "image key",
+        part("image: {base64: AAAA, type: image/png}, split: words"),
+        [
+            "3:53: turns[0].reply: unknown key 'split'; known here: image, signature, every",
+        ],
+    ),
+    (
+        "sound without bytes in a fragment",
+        part("audio: {base64: AAAA, type: audio/wav}, fragment_bytes: 0"),
+        [
+            "3:69: turns[0].reply.fragment_bytes: must be a whole number from 1 to 8388608, got 0",
+        ],
+    ),
+    (
+        "citation with two sources",
+        part("text: hi, citations: [{document: 0, search_result: 0, blocks: [0, 1]}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: must have either 'document' or 'search_result', got both",
+        ],
+    ),
+    (
+        "citation without a place",
+        part("text: hi, citations: [{document: 0, title: Report}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: needs one of characters, pages, blocks, which say where in the document",
+        ],
+    ),
+    (
+        "citation with two places",
+        part("text: hi, citations: [{document: 0, pages: [1, 2], blocks: [0, 1]}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: needs one of characters, pages, blocks, which say where in the document",
+        ],
+    ),
+    (
+        "citation of no document",
+        part("text: hi, citations: [{url: u, pages: [1, 2]}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: has 'pages' of no document; needs the key 'document'",
+        ],
+    ),
+    (
+        "citation of a page of a result",
+        part("text: hi, citations: [{search_result: 0, pages: [1, 2]}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: needs 'blocks', which say where in the search result, and no other place",
+        ],
+    ),
+    (
+        "token without a probability",
+        part("text: Hi, logprobs: [{token: Hi}]"),
+        [
+            "3:34: turns[0].reply.logprobs[0]: needs the key 'logprob'",
+        ],
+    ),
+    (
+        "token with a positive one",
+        part("text: Hi, logprobs: [{token: Hi, logprob: 0.5}]"),
+        [
+            "3:55: turns[0].reply.logprobs[0].logprob: must be a number of at most 0, got 0.5",
+        ],
+    ),
+    (
+        "likely token of a likely token",
+        part(
+            "text: Hi, logprobs: [{token: Hi, logprob: -1, top: [{token: Hi, logprob: -1, top: []}]}]"
+        ),
+        [
+            "3:90: turns[0].reply.logprobs[0].top[0]: unknown key 'top'; known here: token, logprob",
+        ],
+    ),
+    (
+        "no tokens",
+        part("text: Hi, logprobs: []"),
+        [
+            "3:33: turns[0].reply.logprobs: must be a list of tokens, got an empty one",
         ],
     ),
 ]

@@ -43,6 +43,20 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "tokens that are not the text",
+        part("text: Hello, logprobs: [{token: Hel, logprob: -1}, {token: la, logprob: 0}]"),
+        [
+            "3:64: turns[0].reply.logprobs[1]: the tokens do not join to the text: from character 5 they give 'a' instead of 'o'",
+        ],
+    ),
+    (
+        "citation backwards",
+        part("text: hi, citations: [{document: 0, pages: [2, 1]}]"),
+        [
+            "3:56: turns[0].reply.citations[0].pages: must be two numbers, the smaller one first",
+        ],
+    ),
+    (
         "regex",
         top("match: {user: {regex: 'a('}}"),
         [
@@ -438,6 +452,25 @@ SEMANTICS: list[Row] = [
         turn("reply: [{error: {message: x}}, {text: hi}]"),
         [
             "3:13: turns[0].reply[0]: must be the last part; an error ends the stream",
+        ],
+    ),
+    (
+        "stop sequence and another finish",
+        turn("{reply: {text: a}, finish: length, stop_sequence: END}"),
+        ["3:55: turns[0].stop_sequence: ends an answer whose finish is stop, not length"],
+    ),
+    (
+        "auto too long",
+        part("auto: {tokens: 'uniform(1, 100001)'}"),
+        [
+            "3:28: turns[0].reply.auto.tokens: '100001' in 'uniform(1, 100001)' must be a number of tokens from 0 to 100000",
+        ],
+    ),
+    (
+        "auto of no distribution",
+        part("auto: {tokens: gamma(2)}"),
+        [
+            "3:28: turns[0].reply.auto.tokens: 'gamma(2)' is no distribution; there are constant(VALUE), uniform(LEAST, GREATEST), normal(MEAN, DEVIATION), lognormal(MEDIAN, p99=VALUE), exponential(MEAN), samples(FILE)",
         ],
     ),
     (

@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, answer, job, one_of, finish, finish_raw, usage, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, answer, job, one_of, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
         ],
     ),
     (
@@ -123,7 +123,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, results, offers, tool_choice, user, user_files, body, schema, any, all, not, request, reply, http, finish, finish_raw, usage, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, results, offers, tool_choice, user, user_files, body, schema, any, all, not, request, reply, http, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
         ],
     ),
     (
@@ -132,6 +132,18 @@ TURNS: list[Row] = [
         [
             "3:31: turns[0].usage: must be a mapping with the keys input, output, reasoning, cached, cache_written, or none, got nothing",
         ],
+    ),
+    (
+        "obey unknown",
+        turn("{reply: {text: a}, obey: [max_token]}"),
+        [
+            "3:31: turns[0].obey[0]: must be one of max_tokens, stop, min_tokens, got max_token; did you mean 'max_tokens'?",
+        ],
+    ),
+    (
+        "obey twice",
+        turn("{reply: {text: a}, obey: [stop, stop]}"),
+        ["3:30: turns[0].obey: must name each limit once"],
     ),
     (
         "finish raw",
@@ -151,7 +163,7 @@ TURNS: list[Row] = [
         "interleaved pause",
         turn("reply: {interleaved: [{text: a}, {pause: 1s}], order: [0]}"),
         [
-            "3:38: turns[0].reply.interleaved[1]: must be one of text, reasoning, refusal, tool, server_tool, frame; found 'pause'",
+            "3:38: turns[0].reply.interleaved[1]: must be one of text, reasoning, refusal, tool, server_tool, image, audio, frame; found 'pause'",
         ],
     ),
     (
@@ -214,7 +226,7 @@ TURNS: list[Row] = [
         "attempts",
         turn("{reply: {text: a}, attempts: [429]}"),
         [
-            "3:35: turns[0].attempts[0]: must be a mapping with the keys http, headers, retry_after, error, recorded, extra, reply, finish, finish_raw, usage, timing, wire, fault, got 429",
+            "3:35: turns[0].attempts[0]: must be a mapping with the keys http, headers, retry_after, error, recorded, extra, reply, finish, finish_raw, stop_sequence, usage, timing, wire, fault, got 429",
         ],
     ),
     (

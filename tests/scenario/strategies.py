@@ -187,6 +187,27 @@ def splits(draw: st.DrawFn, value: str) -> m.Split | None:
     return draw(st.none() | rules | st.just(fragments))
 
 
+spans = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(lambda pair: (pair[0], sum(pair)))
+numbers = st.integers(0, 9)
+cited = st.one_of(
+    st.builds(m.Citation, lines | st.just(""), texts, texts),
+    *[
+        st.builds(m.Citation, lines, texts, texts, document=numbers, **{unit: spans})
+        for unit in ("characters", "pages", "blocks")
+    ],
+    st.builds(m.Citation, lines | st.just(""), texts, search_result=numbers, blocks=spans),
+)
+
+
+probabilities = st.floats(-99, 0, allow_nan=False) | st.integers(-99, 0)
+
+
+def token_specs(text: str) -> st.SearchStrategy[m.TokenSpec]:
+    """A token of a text."""
+    top = st.lists(st.builds(m.TokenSpec, texts, probabilities), max_size=2).map(tuple)
+    return st.builds(m.TokenSpec, st.just(text), probabilities, top)
+
+
 @st.composite
 def spoken(draw: st.DrawFn) -> m.AnyPart:
     """A text, reasoning or refusal part."""
@@ -194,9 +215,12 @@ def spoken(draw: st.DrawFn) -> m.AnyPart:
     split, every = draw(splits(text)), draw(st.none() | durations)
     kind = draw(st.integers(0, 2))
     if kind == 0:
-        citations = draw(st.lists(st.builds(m.Citation, lines, texts, texts), max_size=2))
+        citations = draw(st.lists(cited, max_size=2))
         signature = draw(st.none() | texts)
-        return m.TextPart(text, split, every, tuple(citations), draw(st.booleans()), signature)
+        logprobs: Any = draw(st.booleans())
+        if text and logprobs and draw(st.booleans()):
+            logprobs = tuple(draw(token_specs(own)) for own in draw(cut(text)))
+        return m.TextPart(text, split, every, tuple(citations), logprobs, signature)
     if kind == 1:
         return m.ReasoningPart(text, split, every, draw(st.none() | texts), draw(st.booleans()))
     return m.RefusalPart(text, split, every)
@@ -241,6 +265,19 @@ def server_tools(draw: st.DrawFn) -> m.ServerToolPart:
 
 
 @st.composite
+def media(draw: st.DrawFn) -> m.AnyPart:
+    """An image, or sound with or without a transcript, in the YAML."""
+    kind, data = draw(st.sampled_from(["image", "audio"])), draw(st.binary(max_size=9))
+    source = m.MediaSource(data, f"{kind}/{draw(names)}")
+    every, signature = draw(st.none() | durations), draw(st.none() | texts)
+    if kind == "image":
+        return m.ImagePart(source, every, signature)
+    transcript = draw(texts)
+    split, size = draw(splits(transcript)), draw(st.none() | st.integers(1, 9))
+    return m.AudioPart(source, transcript, size, split, every, signature)
+
+
+@st.composite
 def frames(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> m.FramePart:
     """A raw frame."""
     api = draw(st.sampled_from(apis))
@@ -262,7 +299,8 @@ def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedP
         if isinstance(member, m.FramePart):
             counts.append(1)
         else:
-            whole = isinstance(member.split, m.RandomSplit | None)
+            split = getattr(member, "split", "")
+            whole = isinstance(split, m.RandomSplit | None)
             member = replace(member, split="whole") if whole else member
             counts.append(beats_of(member))
         parts.append(member)
@@ -270,7 +308,7 @@ def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedP
     return m.InterleavedPart(tuple(parts), tuple(draw(st.permutations(order))))
 
 
-def beats_of(part: m.TextPart | m.ReasoningPart | m.RefusalPart | m.ToolPart) -> int:
+def beats_of(part: m.Member) -> int:
     """The number of fragments in which a part streams, as the player counts them."""
     turns = (m.TurnSpec(reply=(part,)),)
     return sum(map(beats, resolve(m.Scenario("a", turns), 0, "chat").parts))
@@ -282,15 +320,16 @@ def replies(
 ) -> tuple[m.AnyPart, ...]:
     """At least one part; `auto` stands alone, an error comes last."""
     if draw(st.integers(0, 9)) == 0:
-        return (m.AutoPart(),)
+        return (m.AutoPart(draw(st.sampled_from(["", "200", "uniform(1, 2.5)"]))),)
     call = calls(tools, ids)
     parallel = st.lists(call, min_size=1, max_size=3).map(lambda own: m.ParallelPart(tuple(own)))
     part = st.one_of(
         spoken(),
         call,
         server_tools(),
+        media(),
         parallel,
-        interleaved(spoken() | call | server_tools() | frames(apis)),
+        interleaved(spoken() | call | server_tools() | media() | frames(apis)),
         frames(apis),
         durations.map(lambda long: m.PausePart(long)),
     )
@@ -396,6 +435,7 @@ choices = st.lists(
 pendings = st.builds(m.Pending, polls=st.integers(0, 10**9 - 1)) | st.builds(
     m.Pending, duration=st.integers(1, 10**7)
 )
+limits = st.sampled_from([(), ("max_tokens",), ("stop", "min_tokens")])
 
 
 @st.composite
@@ -419,6 +459,7 @@ def turns(
         service_tier=draw(st.none() | labels),
         fingerprint=draw(st.none() | labels),
         choices=draw(choices) if reply else (),
+        obey=draw(limits),
         timing=draw(st.none() | timings),
         attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
         wire=draw(st.none() | wires),
@@ -430,13 +471,16 @@ def turns(
         template=draw(st.sampled_from([None, False])),
         job=draw(st.none() | st.builds(m.JobSpec, pendings, st.booleans())) if reply else None,
     )
+    if draw(st.booleans()):
+        turn = replace(turn, finish=draw(st.sampled_from([None, "stop"])), stop_sequence="END")
     recorded = draw(st.none() | tapes)
     if reply and recorded is None and draw(st.booleans()):
         plain = m.TurnSpec(
             **{
                 field: getattr(turn, field)
                 for field in (
-                    *("finish", "finish_raw", "usage", "timing", "wire", "fault", "expect", "job"),
+                    *("finish", "finish_raw", "stop_sequence", "usage", "obey", "job"),
+                    *("timing", "wire", "fault", "expect"),
                 )
             },
             extra=turn.extra,
@@ -448,11 +492,12 @@ def turns(
     for api in draw(st.lists(st.sampled_from(apis), unique=True, max_size=2)):
         variant = replace(
             turn,
-            finish=draw(st.none() | finishes),
+            finish=draw(st.none() | finishes) if turn.stop_sequence is None else turn.finish,
             usage=draw(st.none() | usages),
             service_tier=draw(st.none() | labels),
             choices=draw(st.sampled_from([turn.choices, ()])),
             wire=draw(st.none() | wires),
+            obey=draw(limits),
             attempts=tuple(draw(st.lists(failed, max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),
         )
@@ -471,7 +516,9 @@ def drawn_replies(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
     """Replies of which one is drawn, each with all else of a turn."""
     parts = st.builds(m.TextPart, texts).map(lambda part: (part,))
     forms = st.builds(lambda reply: replace(plain, reply=reply), parts) | st.builds(
-        lambda http, finish: replace(plain, http=http, finish=finish), https, finishes
+        lambda http, finish: replace(plain, http=http, finish=finish, stop_sequence=None),
+        https,
+        finishes,
     )
     weighted = st.builds(m.WeightedTurn, forms, st.integers(1, 5))
     return st.lists(weighted, min_size=2, max_size=3)
@@ -520,6 +567,7 @@ def scenarios(draw: st.DrawFn) -> m.Scenario:
         tools=tools,
         seed=draw(st.none() | texts),
         defaults=draw(defaults),
+        obey=draw(limits),
         restart=restart,
         any_ids=draw(st.booleans()),
     )

@@ -87,7 +87,7 @@ def test_texts_of_included_files_are_beside_them(write):
 
 def test_a_text_in_memory_includes_what_its_reader_knows():
     """`loads` asks the function for included files, too."""
-    (scenario,) = loads(SCENARIO, read_file={"common.yaml": COMMON}.__getitem__)
+    (scenario,) = loads(SCENARIO, read_file={"common.yaml": COMMON.encode()}.__getitem__)
     assert scenario.turns[1].reply[1:3] == PARTS
 
 

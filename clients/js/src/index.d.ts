@@ -39,7 +39,7 @@ export interface Citation {
 
 export interface TextOptions extends FragmentOptions {
   citations?: readonly Citation[];
-  logprobs?: boolean;
+  logprobs?: boolean | readonly object[];
   /** The service's opaque value, which clients send back. */
   signature?: string;
 }
@@ -65,6 +65,24 @@ export interface ServerToolOptions extends FragmentOptions {
   name?: string;
   input?: unknown;
   output?: unknown;
+}
+
+/** The bytes of an image or sound, and their media type. */
+export interface MediaSource {
+  base64: string;
+  type: string;
+}
+
+export interface ImageOptions {
+  every?: Duration;
+  signature?: string;
+}
+
+export interface AudioOptions extends FragmentOptions {
+  transcript?: string;
+  /** How many bytes of the sound a fragment has; default: all. */
+  fragment_bytes?: number;
+  signature?: string;
 }
 
 export interface ParallelOptions {
@@ -95,6 +113,11 @@ export function tool(name: string, args?: object | string | null, options?: Tool
 
 /** A call of a tool that the service runs itself, such as `web_search`, with its result. */
 export function serverTool(kind: string, options?: ServerToolOptions): Part;
+
+export function image(source: MediaSource, options?: ImageOptions): Part;
+
+/** Sound; `split` cuts its transcript. */
+export function audio(source: MediaSource, options?: AudioOptions): Part;
 
 /** Tool calls whose fragments alternate. `order` has the index of a call for each fragment. */
 export function parallel(...calls: Part[]): Part;

@@ -3,10 +3,12 @@
 export { check } from "./check.js";
 export { ConformanceError, MockllmError, VerificationError } from "./errors.js";
 export {
+  audio,
   auto,
   error,
   frame,
   httpError,
+  image,
   interleaved,
   parallel,
   pause,

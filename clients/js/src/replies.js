@@ -18,6 +18,10 @@ export const tool = (name, args, options = {}) =>
 
 export const serverTool = (kind, options = {}) => defined({ server_tool: kind, ...options });
 
+export const image = (source, options = {}) => defined({ image: source, ...options });
+
+export const audio = (source, options = {}) => defined({ audio: source, ...options });
+
 /** Tool calls whose fragments alternate; the last argument may be `{order}`. */
 export function parallel(...calls) {
   const [parts, options] = withOptions(calls, "tool");

@@ -40,6 +40,7 @@ def single(scenario: Scenario, position: int = 0) -> Scenario:
         seed=scenario.seeded,
         match=Match(anything=True),
         turns=(scenario.turns[position].with_each(_alone),),
+        obey=(),
         restart=False,
     )
 
@@ -67,6 +68,7 @@ def _alone(turn: TurnSpec) -> TurnSpec:
         repeat=False,
         fault=(),
         reply=reply,
+        obey=(),
         go_to="",
         template=None,
     )

@@ -10,7 +10,7 @@ A violation is reported only if no other request at the location can be the caus
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mockllm.checking.conversations.round_trips import (
@@ -26,16 +26,23 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Message, Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
-from mockllm.matching.conversation import History, PlannedCall, planned_calls, read_history, turn_at
+from mockllm.matching.conversation import (
+    History,
+    PlannedCall,
+    planned_calls,
+    read_history,
+    tool_parts,
+    turn_at,
+)
 from mockllm.matching.index import mint_token
 from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.auto.autoreply import auto_parts
+from mockllm.replay.auto.adaptation import Adaptation, adaptation
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.filling import played_selection, played_turn, way_on
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import LONGEST, shortened_value
-from mockllm.scenario.model import AnyPart, Scenario
+from mockllm.scenario.model import Scenario, TurnSpec
 
 
 class SessionHistory:
@@ -166,13 +173,11 @@ class SessionHistory:
             return None, ()  # the scenario has been changed since
         if (spec.is_auto or selection.variation) and len(exchange.body) > LONGEST:
             return None, ()  # the answer depends on texts that may be shortened
-        auto: tuple[AnyPart, ...] = ()
-        if spec.is_auto:
-            try:
-                auto = auto_parts(request)
-            except RequestError:
-                return None, ()
-        turn, planned = self._resolved(selection, request.api, auto)
+        try:
+            adapted = adaptation(spec, selection.scenario, request, PROTOCOLS[request.api])
+        except RequestError:
+            return None, ()
+        turn, planned = self._resolved(selection, request.api, spec, adapted)
         offered = {tool.name for tool in request.tools}
         calls = tuple(
             StreamedCall(
@@ -183,19 +188,27 @@ class SessionHistory:
         return turn, calls
 
     def _resolved(
-        self, selection: Selection, api: str, auto: tuple[AnyPart, ...]
+        self, selection: Selection, api: str, spec: TurnSpec, adapted: Adaptation | None
     ) -> tuple[Turn, tuple[PlannedCall, ...]]:
-        """The turn that was selected, and its calls as they are planned."""
+        """The turn that was selected, as a request gets it, and its calls as they are planned."""
         scenario, position = selection.scenario, selection.position
-        key = (scenario.name, position, api, auto, scenario.path, selection.variation)
+        key = (scenario.name, position, api, adapted, scenario.path, selection.variation)
         resolved = self._turns.get(key)
         if resolved is None:
-            turn = resolve(scenario, position, api, auto=auto)
+            if adapted is not None:
+                spec = adapted.applied(spec, scenario)
+            turn = resolve(scenario, position, api, spec=spec)
             planned = planned_calls(scenario, position, api)
             if planned is None:
                 planned = tuple(
                     PlannedCall(call.name, call.id, any_id=scenario.any_ids)
                     for call in turn.tool_calls
+                )
+            elif adapted is not None:  # the limits of a request may cut calls
+                parts = tool_parts(spec.reply)
+                planned = tuple(
+                    replace(call, malformed=part.malformed)
+                    for call, part in zip(planned, parts, strict=False)
                 )
             resolved = self._turns[key] = (turn, planned)
         return resolved

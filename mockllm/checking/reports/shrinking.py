@@ -115,6 +115,8 @@ def _shorter(part: AnyPart) -> Iterator[AnyPart]:
 
 
 def _shorter_text(part: TextPart | ReasoningPart | RefusalPart) -> Iterator[AnyPart]:
+    if isinstance(part, TextPart) and part.tokens:
+        part = replace(part, logprobs=True)  # the tokens are those of the whole text
     if isinstance(part, TextPart) and part.citations:
         yield replace(part, citations=())
     lengths = (1, len(part.text) // 2, len(part.text) - 1) if len(part.text) > 1 else ()

@@ -17,7 +17,7 @@ from mockllm.replay.fault_plan import read_plan
 from mockllm.replay.latency.plan import LatencyPlan
 from mockllm.replay.quota_plan import read_quotas
 from mockllm.scenario.durations import read_duration, read_percent
-from mockllm.scenario.model import Scenario
+from mockllm.scenario.model import AutoPart, Scenario
 
 if TYPE_CHECKING:
     from mockllm.interception.hosts import Hosts
@@ -188,9 +188,31 @@ def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., A
     )
 
 
+_FALLBACK = re.compile(r"auto(?:\(\s*tokens\s*=(?P<tokens>.+)\))?")
+
+
+def _fallback(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> bool | AutoPart:
+    if value is None:
+        return False
+    match = _FALLBACK.fullmatch(value.strip())
+    if match is None:
+        raise click.BadParameter(f"{value!r} must be auto, or auto(tokens=LENGTH)")
+    from mockllm.scenario.lengths import read_tokens
+
+    tokens = (match["tokens"] or "").strip()
+    try:
+        if tokens:
+            read_tokens(tokens)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return AutoPart(tokens)
+
+
 answering_options = server_options(
     ("speed", "fallback", "strict"),
-    lambda fallback, **fields: fields | {"fallback": fallback is not None},
+    dict,
     click.option(
         "--speed",
         type=number,
@@ -200,8 +222,10 @@ answering_options = server_options(
     ),
     click.option(
         "--fallback",
-        type=click.Choice(["auto"]),
-        help="Answer requests that no scenario answers with an answer made from the request.",
+        callback=_fallback,
+        metavar="auto|auto(tokens=LENGTH)",
+        help="Answer requests that no scenario answers with an answer made from the request: an "
+        "echo, or words, as many as LENGTH says, such as 200 or lognormal(200, p99=1500).",
     ),
     click.option(
         "--strict/--lenient",

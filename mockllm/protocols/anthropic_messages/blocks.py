@@ -5,14 +5,21 @@ https://docs.claude.com/en/api/messages
 
 from __future__ import annotations
 
-from mockllm.core.events import Cite
+from mockllm.core.events import Cite, Passage, Unit
 from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.bedrock import BEDROCK
 from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_tool, requests_of
 from mockllm.protocols.base import Reply
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import StopReasons, count, mapping, string, within_input
+from mockllm.protocols.values import (
+    StopReasons,
+    count,
+    mapping,
+    passage_of,
+    string,
+    within_input,
+)
 
 DEFAULT_ERROR = "api_error"
 """The type of an error that has none; the service always sends one."""
@@ -36,6 +43,7 @@ STOPS = StopReasons(
         "pause_turn": "stop",
         "model_context_window_exceeded": "length",
     },
+    sequence="stop_sequence",
 )
 """The values of `stop_reason`."""
 
@@ -151,16 +159,40 @@ def signature_of(part: Reasoning) -> str:
     return part.signature or "ErUB" + derive(part.text, "signature", length=60)
 
 
+_PLACES: dict[str, tuple[Unit, str, str]] = {
+    "char_location": ("characters", "start_char_index", "end_char_index"),
+    "page_location": ("pages", "start_page_number", "end_page_number"),
+    "content_block_location": ("blocks", "start_block_index", "end_block_index"),
+}
+"""By the type of a citation of a document, what its place counts, and the fields with it."""
+_TYPES = {unit: type for type, (unit, _, _) in _PLACES.items()}
+_SEARCH = "search_result_location"
+
+
 def citation(cite: Cite) -> Json:
-    """A citation: of a result of a web search, or, without a URL, of a document in the request."""
-    if not cite.url:
+    """A citation: of a document or a search result in the request, or of a result of a web search.
+    Without a place and a URL, it is one of the first document, whose place is derived."""
+    passage = cite.passage
+    if passage is None and not cite.url:
+        passage = Passage(0, "characters", 0, len(cite.cited_text))
+    if passage is not None:
+        _, start, end = _PLACES[_TYPES[passage.unit]]
+        span = {start: passage.start, end: passage.end}
+        if passage.of_search:
+            return {
+                "type": _SEARCH,
+                "cited_text": cite.cited_text,
+                "search_result_index": passage.source,
+                "source": cite.url,
+                "title": cite.title or None,
+                **span,
+            }
         return {
-            "type": "char_location",
+            "type": _TYPES[passage.unit],
             "cited_text": cite.cited_text,
-            "document_index": 0,
+            "document_index": passage.source,
             "document_title": cite.title or None,
-            "start_char_index": 0,
-            "end_char_index": len(cite.cited_text),
+            **span,
         }
     return {
         "type": "web_search_result_location",
@@ -179,4 +211,15 @@ def read_citation(part: int, value: object) -> Cite | None:
     # A `search_result_location` has a source, which may be a URL; documents have a title only.
     url = string(cite.get("url")) or string(cite.get("source"))
     title = string(cite.get("title")) or string(cite.get("document_title"))
-    return Cite(part, url, title, string(cite.get("cited_text")))
+    return Cite(part, url, title, string(cite.get("cited_text")), _passage(cite))
+
+
+def _passage(cite: Fields) -> Passage | None:
+    type = string(cite.get("type"))
+    of_search = type == _SEARCH
+    place = _PLACES.get("content_block_location" if of_search else type)
+    if place is None:
+        return None
+    unit, start, end = place
+    index = cite.get("search_result_index" if of_search else "document_index")
+    return passage_of(index, unit, cite.get(start), cite.get(end), of_search=of_search)

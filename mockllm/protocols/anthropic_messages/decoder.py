@@ -10,6 +10,7 @@ as the API reference asks clients to accept new types of events.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mockllm.core import events as ev
@@ -122,23 +123,31 @@ def _filled(decoder: Decoder, message: Fields, blocks: list[Fields]) -> list[ev.
             decoder.assembly, block, Frame(dumps(block), event=block["type"])
         )
     ]
-    reason = message.get("stop_reason")
-    if isinstance(reason, str):
+    if isinstance(message.get("stop_reason"), str):
         usage = [read_usage(decoder.usage)] if decoder.usage else []
-        out += [*usage, STOPS.read(reason)]
+        out += [*usage, _finish(message)]
     return out
 
 
 def _delta(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
-    reason = mapping(value.get("delta")).get("stop_reason")
-    out = decoder.assembly.flush() if isinstance(reason, str) else []
+    delta = mapping(value.get("delta"))
+    ends = isinstance(delta.get("stop_reason"), str)
+    out = decoder.assembly.flush() if ends else []
     usage = _counts(value.get("usage"))
     if usage:
         decoder.usage.update(usage)
         out.append(read_usage(decoder.usage))
-    if isinstance(reason, str):
-        out.append(STOPS.read(reason))
+    if ends:
+        out.append(_finish(delta))
     return out
+
+
+def _finish(delta: Fields) -> ev.Finish:
+    """The finish of a message, or of a delta of one, that says why it ended."""
+    finish, sequence = STOPS.read(string(delta.get("stop_reason"))), delta.get("stop_sequence")
+    if finish.raw == "stop_sequence" and isinstance(sequence, str):
+        return replace(finish, stop_sequence=sequence)
+    return finish
 
 
 def _stop(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:

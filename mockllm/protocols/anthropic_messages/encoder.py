@@ -184,7 +184,7 @@ class Encoder:
             reason = blocks.STOPS.write(event)
             delta = {
                 "stop_reason": reason,
-                "stop_sequence": None,
+                "stop_sequence": event.stop_sequence,
                 "stop_details": blocks.REFUSAL_DETAILS if reason == "refusal" else None,
             }
             usage = blocks.write_usage(self._turn)

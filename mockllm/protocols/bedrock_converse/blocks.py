@@ -7,7 +7,7 @@ The service sorts the keys of all objects.
 
 from __future__ import annotations
 
-from mockllm.core.events import Cite
+from mockllm.core.events import Cite, Passage, Unit
 from mockllm.core.seeded import derive, derive_int
 from mockllm.core.turn import ServerTool, TokenUsage
 from mockllm.protocols.base import Reply
@@ -18,6 +18,7 @@ from mockllm.protocols.values import (
     count,
     json_object,
     mapping,
+    passage_of,
     sendable_value,
     string,
     within_input,
@@ -38,6 +39,7 @@ STOPS = StopReasons(
         "model_context_window_exceeded": "length",
         "stop_sequence": "stop",
     },
+    sequence="stop_sequence",
 )
 """The values of `stopReason`."""
 
@@ -77,12 +79,33 @@ def metrics(reply: Reply) -> Json:
 # Citations
 
 
+_PLACES: dict[str, tuple[Unit, bool, str]] = {
+    "documentChar": ("characters", False, "documentIndex"),
+    "documentPage": ("pages", False, "documentIndex"),
+    "documentChunk": ("blocks", False, "documentIndex"),
+    "searchResultLocation": ("blocks", True, "searchResultIndex"),
+}
+"""By its member, what a location counts, whether in a search result, and the field with the number
+of its source."""
+_MEMBERS = {(unit, of_search): name for name, (unit, of_search, _) in _PLACES.items()}
+
+
 def citation(cite: Cite) -> Json:
-    """A citation: of a page of the web, or without a URL of a document in the request."""
-    span = {"documentIndex": 0, "end": len(cite.cited_text), "start": 0}
-    location = {"web": {"url": cite.url}} if cite.url else {"documentChar": span}
+    """A citation: of a document or a search result in the request, or of a page of the web. Without
+    a place and a URL, it is one of the first document, whose place is derived."""
+    passage = cite.passage
+    if passage is None and not cite.url:
+        passage = Passage(0, "characters", 0, len(cite.cited_text))
+    location: Json = {"web": {"url": cite.url}}
+    source: Json = {}
+    if passage is not None:
+        name = _MEMBERS[passage.unit, passage.of_search]
+        span = {_PLACES[name][2]: passage.source, "end": passage.end, "start": passage.start}
+        location = {name: dict(sorted(span.items()))}
+        source = {"source": cite.url} if cite.url else {}
     return {
         "location": location,
+        **source,
         **({"sourceContent": [{"text": cite.cited_text}]} if cite.cited_text else {}),
         **({"title": cite.title} if cite.title else {}),
     }
@@ -93,7 +116,15 @@ def read_citation(part: int, value: Fields) -> Cite:
     location = mapping(value.get("location"))
     url = string(mapping(location.get("web")).get("url")) or string(value.get("source"))
     texts = [string(mapping(content).get("text")) for content in array(value.get("sourceContent"))]
-    return Cite(part, url, string(value.get("title")), "".join(texts))
+    return Cite(part, url, string(value.get("title")), "".join(texts), _passage(location))
+
+
+def _passage(location: Fields) -> Passage | None:
+    for name, (unit, of_search, index) in _PLACES.items():
+        if place := mapping(location.get(name)):
+            start, end = place.get("start"), place.get("end")
+            return passage_of(place.get(index), unit, start, end, of_search=of_search)
+    return None
 
 
 # Tools of the service

@@ -3,7 +3,7 @@
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html
 
 A block of text or reasoning has no start: its first delta opens it. Events and blocks without a
-neutral form (redacted reasoning, images, unknown members) are kept as `Raw`.
+neutral form (redacted reasoning, images in S3, unknown members) are kept as `Raw`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps, no_body
-from mockllm.protocols.bedrock_converse import API, blocks
+from mockllm.protocols.bedrock_converse import API, blocks, images
 from mockllm.protocols.bedrock_converse.errors import decode_error
 from mockllm.protocols.bedrock_converse.union import ERROR, is_error
 from mockllm.protocols.records import Fields, Json
@@ -26,11 +26,12 @@ from mockllm.protocols.values import array, json_object, mapping, objects, strin
 
 @dataclass(slots=True)
 class _Block:
-    """One block while its deltas arrive. `kind` is `text`, `reasoning`, `call`, or "" for a block
-    that is kept as frames. Signature and citations wait for its end."""
+    """One block while its deltas arrive. `kind` is `text`, `reasoning`, `call`, `image`, or ""
+    for a block that is kept as frames. Signature and citations wait for its end."""
 
     kind: str
     key: int = -1
+    media_type: str = ""
     has_content: bool = False
     signature: str = ""
     citations: list[ev.Cite] = field(default_factory=list)
@@ -127,6 +128,9 @@ class Decoder:
         elif string(result.get("toolUseId")) in self._server_calls:
             key = self._server_calls[string(result.get("toolUseId"))]
             self._blocks[index] = _Block("result", key)
+        elif format := images.read_format(start):
+            block = self._blocks[index] = _Block("image", self._new_key(index))
+            block.media_type = f"image/{format}"
         elif start:
             self._blocks[index] = _Block("")
             yield self._raw(frame)
@@ -187,6 +191,8 @@ def _kind(delta: Fields, reasoning: Fields) -> str:
         return "text"
     if "text" in reasoning or "signature" in reasoning:
         return "reasoning"
+    if images.read_bytes(delta) is not None:
+        return "image"
     return "call" if "toolUse" in delta else "result" if "toolResult" in delta else ""
 
 
@@ -196,6 +202,9 @@ def _added(block: _Block, delta: Fields, reasoning: Fields) -> Iterator[ev.Event
         yield ev.ToolArgs(block.key, string(mapping(delta["toolUse"]).get("input")))
     elif block.kind == "result":
         yield ev.ServerToolResult(block.key, dumps(delta["toolResult"]))
+    elif block.kind == "image":
+        if data := images.read_bytes(delta):
+            yield ev.MediaDelta(block.key, block.media_type, data)
     elif "citation" in delta:
         block.citations.append(blocks.read_citation(block.key, mapping(delta["citation"])))
     elif "text" in delta:
@@ -271,4 +280,8 @@ def unrolled_block(block: Fields) -> tuple[Json, list[Json]]:
     if name == "citationsContent":
         texts = [{"text": string(inner.get("text"))} for inner in objects(fields.get("content"))]
         return {}, [*texts, *({"citation": cite} for cite in array(fields.get("citations")))]
+    format = {key: fields[key] for key in fields if key == "format"}
+    rest = {key: fields[key] for key in fields if key != "format"}
+    if images.read_format({name: format}) and images.read_bytes({name: rest}) is not None:
+        return {name: format}, [{name: rest}]
     return ({} if name == "text" else {name: value}), ([dict(block)] if name == "text" else [])

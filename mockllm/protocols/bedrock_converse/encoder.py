@@ -15,10 +15,10 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive_int
 from mockllm.core.timeline import expand
-from mockllm.core.turn import Opaque, Reasoning, Refusal, ServerTool, ToolCall, Turn
+from mockllm.core.turn import Media, Opaque, Reasoning, Refusal, ServerTool, ToolCall, Turn
 from mockllm.protocols.aws import PADDINGS, exception_name
 from mockllm.protocols.base import Reply, dumps
-from mockllm.protocols.bedrock_converse import API, blocks
+from mockllm.protocols.bedrock_converse import API, blocks, images
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, json_object, mapping, sendable_value, string
@@ -88,6 +88,9 @@ class Encoder:
                 id = blocks.server_id(whole)
                 use = {"name": name, "toolUseId": id, "type": blocks.SERVER_USE}
                 return [] if name is None else self._start(part, toolUse=use)
+            case Media():
+                format = images.format_of(whole)
+                return self._start(part, image={"format": format}) if format else []
             case ToolCall(id=id, name=name):
                 return self._start(part, toolUse={"name": name, "toolUseId": id})
         self._take_block(part)
@@ -127,6 +130,8 @@ class Encoder:
                 signed = isinstance(self._turn.parts[part], Reasoning) and value
                 content = {"signature": value}
                 return self._delta(index, reasoningContent=content) if signed else []
+            case ev.MediaDelta(data=data) if data:
+                return self._delta(index, image=images.write_bytes(data))
             case ev.Cite():
                 return self._delta(index, citation=blocks.citation(event))
             case ev.ToolArgs(part=part):
@@ -198,6 +203,9 @@ class _Accumulator:
                 case "toolUse":
                     use = block.setdefault("toolUse", {})
                     use["input"] = use.get("input", "") + string(fields.get("input"))
+                case "image":
+                    data = block.setdefault("data", [])
+                    data.append(images.read_bytes(delta) or b"")
                 case "toolResult":
                     block.setdefault("toolResult", {})["content"] = array(value)
                 case "reasoningContent":
@@ -224,6 +232,8 @@ def _whole(block: Json) -> Json:
         # The text of arguments that are no JSON object, or none that JSON can hold.
         input = value if isinstance(value, dict) else text
         return {"toolUse": {"input": input, **{key: use[key] for key in use if key != "input"}}}
+    if "image" in block:
+        return {"image": {**block["image"], **images.write_bytes(b"".join(block.get("data", ())))}}
     if "toolResult" in block:
         return {"toolResult": dict(sorted(block["toolResult"].items()))}
     content = block.get("reasoningContent", {})

@@ -15,7 +15,7 @@ from mockllm.core.events import Frame
 from mockllm.core.seeded import derive_int
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, ToolCall, Turn
-from mockllm.protocols.base import Reply, dumps, logprob
+from mockllm.protocols.base import Reply, dumps, tokens_in
 from mockllm.protocols.cohere import API, fields
 from mockllm.protocols.custom_calls import function
 from mockllm.protocols.openai_common import function_call
@@ -66,9 +66,9 @@ class Encoder:
             case ev.PartEnd():
                 return self._end(event.part)
             case ev.Finish():
-                return [
-                    self._message_end(finish_reason=fields.write_finish(event.reason, event.raw))
-                ]
+                at_sequence = event.stop_sequence is not None
+                reason = fields.write_finish(event.reason, event.raw, at_sequence=at_sequence)
+                return [self._message_end(finish_reason=reason)]
             case ev.StreamError():
                 return [self._message_end(**fields.write_failure(event))]
         return []
@@ -80,7 +80,7 @@ class Encoder:
             return [{"type": "tool-plan-delta", "delta": {"message": {"tool_plan": text}}}]
         values = self._content(part, "text", text)
         if isinstance(event, ev.TextDelta) and event.logprobs:
-            values[-1]["logprobs"] = _logprobs(text)
+            values[-1]["logprobs"] = _logprobs(event)
         return values
 
     def _content(self, part: int, type: str, text: str) -> list[Json]:
@@ -145,10 +145,14 @@ def _event(type: str, index: int, **message: Json) -> Json:
     return {"type": type, "index": index, "delta": {"message": message}}
 
 
-def _logprobs(text: str) -> Json:
-    """Derived log probabilities: every fragment that is not empty counts as a token."""
-    token_ids = [derive_int(text, "token", below=255_000)] if text else []
-    return {"text": text, "token_ids": token_ids, "logprobs": [logprob(text) for _ in token_ids]}
+def _logprobs(delta: ev.TextDelta) -> Json:
+    """The log probabilities of a fragment; Cohere's tokens have numbers."""
+    tokens = tokens_in(delta)
+    return {
+        "text": delta.text,
+        "token_ids": [derive_int(token.text, "token", below=255_000) for token in tokens],
+        "logprobs": [token.logprob for token in tokens],
+    }
 
 
 # The body

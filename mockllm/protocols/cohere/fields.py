@@ -70,11 +70,15 @@ def read_finish(value: str, error: object, *, called: bool) -> ev.Finish | ev.St
     return ev.Finish(reason) if reason else ev.Finish(_OTHERS.get(value, "stop"), value)
 
 
-def write_finish(reason: ev.FinishReason, raw: str | None) -> str:
-    """The `finish_reason` of a finish. The API has none for filters and refusals."""
+def write_finish(reason: ev.FinishReason, raw: str | None, *, at_sequence: bool = False) -> str:
+    """The `finish_reason` of a finish. The API has none for filters and refusals.
+
+    Args:
+        at_sequence: whether a stop sequence ended the answer.
+    """
     if raw in _FINISHES or raw in _OTHERS:
         return str(raw)
-    return _WRITTEN.get(reason, "COMPLETE")
+    return "STOP_SEQUENCE" if at_sequence else _WRITTEN.get(reason, "COMPLETE")
 
 
 def write_failure(error: ev.StreamError) -> Json:
@@ -126,10 +130,11 @@ def write_cite(cite: ev.Cite, text: str, number: int, block: int | None) -> Json
 
     Args:
         text: of the part that cites.
-        number: of the citation in its answer; the id of the document has it.
+        number: of the citation in its answer; the id of a document has it that is not known by its
+            number in the request.
         block: the index of the part among the contents; None for the tool plan.
     """
-    id = f"doc:{number}"
+    id = f"doc:{number if cite.passage is None else cite.passage.source}"
     document = {"id": id, "title": cite.title, "url": cite.url, "snippet": cite.cited_text}
     where = {"type": "PLAN"} if block is None else {"content_index": block, "type": "TEXT_CONTENT"}
     source = {"type": "document", "id": id, "document": document}

@@ -18,11 +18,12 @@ from typing import Any
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Opaque, Part, ServerTool, Text, Turn
+from mockllm.core.turn import Media, Opaque, Part, ServerTool, Text, Turn
 from mockllm.protocols.base import no_body
 from mockllm.protocols.gemini import API, fields
 from mockllm.protocols.gemini.errors import error_of
 from mockllm.protocols.gemini.grounding import cites_of, merged
+from mockllm.protocols.gemini.media import read_media
 from mockllm.protocols.gemini.partial import ArgumentsWriter
 from mockllm.protocols.gemini.runs import Runs
 from mockllm.protocols.gemini.server_tools import (
@@ -165,7 +166,7 @@ class Decoder:
         signature = string(part.get("thoughtSignature"))
         text = part.get("text")
         rest = {name: value for name, value in part.items() if name not in _PART and value}
-        call, result = read_call(part), read_result(part)
+        call, result, media = read_call(part), read_result(part), read_media(part)
         if result is None:
             yield from self._end_server()
         if isinstance(part.get("functionCall"), Mapping):
@@ -174,6 +175,9 @@ class Decoder:
             yield from self._server_call(call)
         elif result is not None:
             yield from self._server_result(result)
+        elif media is not None:
+            del rest["inlineData"]
+            yield from self._runs.media(*media, signature)
         elif isinstance(text, str) or not rest:
             if text:
                 yield from self._runs.delta(
@@ -289,7 +293,7 @@ def decode_body(body: Fields) -> Turn:
 
 def _whole(part: Part) -> Part:
     """The part in one fragment; a signature at the end of a text stays on an empty one."""
-    if isinstance(part, Opaque):
+    if isinstance(part, Opaque | Media):
         return part
     ends = isinstance(part, Text) and part.signature is not None and len(part.fragments) > 1
     last = ("",) if ends and not part.fragments[-1] else ()

@@ -24,6 +24,7 @@ from mockllm.protocols.gemini import fields
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.protocols.gemini.fields import wire
 from mockllm.protocols.gemini.grounding import grounding
+from mockllm.protocols.gemini.media import with_whole_sounds, write_media
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.gemini.runs import Kind, Signatures
 from mockllm.protocols.gemini.server_tools import call_part, result_part
@@ -69,6 +70,8 @@ class Encoder:
                 return self._delta("text", text)
             case ev.ReasoningDelta(text=text) if text:
                 return self._delta("thought", text)
+            case ev.MediaDelta() if event.data:
+                return self._media(event)
             case ev.ToolStart(part=part) if part in self._partial:
                 return [*self._late(), self._call(part, {"willContinue": True})]
             case ev.ToolArgs(part=part) if part in self._partial:
@@ -116,6 +119,15 @@ class Encoder:
     def _late(self) -> list[Frame]:
         signature = self._signatures.flush()
         return [self._part({"text": "", **_signed(signature)})] if signature else []
+
+    # Images and sounds
+
+    def _media(self, event: ev.MediaDelta) -> list[Frame]:
+        late = self._late()
+        signature = self._signatures.of_media(event.part, self._turn.parts[event.part])
+        self._signatures.sent(None)
+        part = write_media(event.media_type, event.data)
+        return [*late, self._part({**part, **_signed(signature)})]
 
     # Frames
 
@@ -315,6 +327,7 @@ def _joined(chunks: Iterable[Json]) -> Json:
         body |= chunk
     if not candidate:
         return body
+    parts = with_whole_sounds(parts)
     filled = [part for part in parts if part != {"text": ""}]
     if "content" in candidate:
         # An empty answer has one empty text, unless the limit ended it.

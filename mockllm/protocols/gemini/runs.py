@@ -1,7 +1,7 @@
-"""Which texts and thoughts are one part, as they have no boundaries on the wire.
+"""Which texts, thoughts and sounds are one part, as they have no boundaries on the wire.
 
-Consecutive texts are one part, and so are consecutive thoughts. A signature on a text that is not
-empty begins a part, one on an empty text ends the part before it:
+Consecutive texts are one part, and so are consecutive thoughts, and pieces of sound of one type.
+A signature on a text that is not empty begins a part, one on an empty text ends the part before it:
 https://ai.google.dev/gemini-api/docs/thought-signatures
 
 `Runs` is how the decoder reads this, `Signatures` how the encoder writes it. The service signs a
@@ -15,20 +15,21 @@ from collections.abc import Iterator
 from typing import Literal
 
 from mockllm.core import events as ev
-from mockllm.core.turn import Part, Text, ToolCall
+from mockllm.core.turn import Media, Part, Text, ToolCall
 from mockllm.protocols.gemini.fields import signature_of
+from mockllm.protocols.gemini.media import is_continued
 
 Kind = Literal["text", "thought"]
 
 
 class Runs:
-    """The parts of one stream so far, and the run of text or thoughts that is open. `text` is the
-    key of the last text; None before the first one."""
+    """The parts of one stream so far, and the run of text, thoughts or sound that is open. `text`
+    is the key of the last text; None before the first one."""
 
     def __init__(self) -> None:
         self.text: int | None = None
         self.last = -1
-        self._kind: Kind | None = None
+        self._kind: str | None = None
         self._key = -1
         self._signed = False
 
@@ -54,6 +55,14 @@ class Runs:
         if signature:
             yield from self._sign(signature)
 
+    def media(self, media_type: str, data: bytes, signature: str = "") -> Iterator[ev.Event]:
+        """The events of an image, or of a piece of sound."""
+        if self._kind != media_type or not is_continued(media_type) or signature:
+            yield from self._begin(media_type)
+        yield ev.MediaDelta(self._key, media_type, data)
+        if signature:
+            yield from self._sign(signature)
+
     def ends_signed(self) -> bool:
         """Whether an empty text with a signature belongs to the text before it."""
         return self._kind == "text" and not self._signed
@@ -63,12 +72,12 @@ class Runs:
         hidden thoughts."""
         if self.ends_signed():
             yield ev.TextDelta(self._key, "")
-        if self._kind is None or self._signed:
+        if self._kind not in ("text", "thought") or self._signed:
             yield from self._begin("thought")
         yield from self._sign(signature)
         yield from self.end()
 
-    def _begin(self, kind: Kind) -> Iterator[ev.Event]:
+    def _begin(self, kind: str) -> Iterator[ev.Event]:
         yield from self.end()
         self._kind, self._key, self._signed = kind, self.key(), False
 
@@ -122,6 +131,13 @@ class Signatures:
         """Keeps the signature of reasoning until it can be sent."""
         if value:
             self.pending = signature_of(value)
+
+    def of_media(self, index: int, part: Part) -> str:
+        """The signature to send with the next bytes of a part: its own, with the first ones."""
+        if not isinstance(part, Media) or not part.signature or index in self._placed:
+            return ""
+        self._placed.add(index)
+        return signature_of(part.signature)
 
     def of_call(self, call: ToolCall) -> str:
         """The signature to send with a call, its own or that of the reasoning before it."""

@@ -12,7 +12,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols.base import Reply, logprob
+from mockllm.protocols.base import Reply, tokens_in
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.ollama import API
 from mockllm.protocols.ollama.objects import (
@@ -42,8 +42,9 @@ class Encoder:
         """The frames of one event, in order."""
         match event:
             case ev.TextDelta(text=text, logprobs=True) if text:
-                probabilities = [{"token": text, "logprob": logprob(text)}]
-                return [Frame(wire({**self.object(text), "logprobs": probabilities}))]
+                written = [_write_token(token) for token in tokens_in(event)]
+                probabilities = {"logprobs": written} if written else {}
+                return [Frame(wire({**self.object(text), **probabilities}))]
             case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
                 return [Frame(wire(self.object(text)))]
             case ev.ReasoningDelta(text=text) if text:
@@ -84,6 +85,12 @@ class Encoder:
         reason = write_finish(event.reason, event.raw)
         end = {"done": True, "done_reason": reason, **metrics(self._turn)}
         return Frame(wire({**self.object(""), **end}))
+
+
+def _write_token(token: ev.Token) -> Json:
+    top = [{"token": other.text, "logprob": other.logprob} for other in token.top]
+    own: Json = {"token": token.text, "logprob": token.logprob}
+    return {**own, "top_logprobs": top} if top else own
 
 
 def is_end(value: Fields) -> bool:

@@ -16,19 +16,25 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.openai_chat import fields
+from mockllm.protocols.openai_chat.audio import is_known, read_audio
 from mockllm.protocols.openai_chat.calls import Calls
 from mockllm.protocols.openai_common import error_of, usage_of
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import array, json_value, kind, objects, string
+from mockllm.protocols.values import array, json_value, kind, mapping, objects, string
 
-_STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
+_STANDARD = frozenset(
+    {"role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"}
+)
+
+
+_OPENING = (ev.ReasoningDelta, ev.TextDelta, ev.RefusalDelta, ev.MediaDelta, ev.ToolStart)
 
 
 class Decoder:
     """Frames of one stream to events. `complete` is True after `[DONE]`, a finish reason or an
     error: many servers end without `[DONE]` (`chat-no-done`), and after a finish reason only usage
-    follows. Part keys: reasoning 0, text 1, refusal 2, calls from 3 by their index, then the frames
-    kept as `Raw` in order of arrival."""
+    follows. Part keys: reasoning 0, text 1, refusal 2, sound 3, calls from 4 by their index, then
+    the frames kept as `Raw` in order of arrival."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -144,6 +150,10 @@ class Decoder:
         if refusal:
             self._refused = True
             events.append(self._seen(ev.RefusalDelta(fields.REFUSAL, refusal)))
+        sound = mapping(delta.get("audio"))
+        if sound:
+            self._known |= is_known(sound)
+            events += map(self._seen, read_audio(sound))
         if events and self._calls:
             events = [*map(self._seen, self._calls.flush(self._id)), *events]
         for entry in fields.entries_of(delta):
@@ -174,7 +184,7 @@ class Decoder:
         return [ev.ReasoningDelta(fields.REASONING, "")] if fields.REASONING in self._open else []
 
     def _seen(self, event: ev.Event) -> ev.Event:
-        if isinstance(event, (ev.ReasoningDelta, ev.TextDelta, ev.RefusalDelta, ev.ToolStart)):
+        if isinstance(event, _OPENING):
             self._open[event.part] = None
         return event
 
@@ -266,6 +276,7 @@ def _read_message(message: Json, choice: Json, seed: str) -> list[ev.Event]:
         events += [ev.TextDelta(fields.TEXT, text, with_logprobs), *cites]
     if isinstance(refusal, str):
         events.append(ev.RefusalDelta(fields.REFUSAL, refusal))
+    events += read_audio(mapping(message.get("audio")))
     calls = Calls(fields.CALLS)
     for i, entry in enumerate(fields.entries_of(message)):
         events += calls.add({**entry, "index": i}, seed)

@@ -15,8 +15,8 @@ from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
-from mockllm.protocols.base import Reply, dumps
-from mockllm.protocols.openai_chat import fields
+from mockllm.protocols.base import Reply, dumps, tokens_in
+from mockllm.protocols.openai_chat import audio, fields
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.protocols.openai_common import write_error
 from mockllm.protocols.records import Json
@@ -34,6 +34,7 @@ class Encoder:
     def __init__(self, turn: Turn, reply: Reply) -> None:
         self._turn = turn
         self._seed = reply.seed
+        self._reply = reply
         self._options: Options = reply.options or Options()
         self._envelope = {
             "id": fields.answer_id(reply),
@@ -50,6 +51,8 @@ class Encoder:
         self._usage: ev.Usage | None = None
         self._argued: set[int] = set()
         self._texts = {i for i, part in enumerate(turn.parts) if isinstance(part, Text)}
+        self._sounds = {i for i, part in enumerate(turn.parts) if audio.is_sound(part)}
+        self._sounding = False
         self._cites: list[ev.Cite] = []
         self._length = 0
         self._count = 0
@@ -68,13 +71,15 @@ class Encoder:
                 return self._delta({"content": None, "reasoning_content": text})
             case ev.RefusalDelta(text=text):
                 return self._delta({"refusal": text})
+            case ev.MediaDelta() if event.part in self._sounds:
+                return self._sound(event)
             case ev.ToolStart():
                 return self._tool(event)
             case ev.ToolArgs(part=part, text=text) if part in self._index:
                 return self._arguments(part, text)
             case ev.PartEnd(part=part):
                 return self._end(part)
-            case ev.Cite():
+            case ev.Cite() if event.has_address:
                 self._cites.append(event)
             case ev.Usage():
                 return self._hold_usage(event)
@@ -88,8 +93,13 @@ class Encoder:
 
     def _text(self, event: ev.TextDelta) -> list[Frame]:
         self._length += len(event.text)
-        logprobs = fields.write_logprobs([event.text]) if event.logprobs else None
+        logprobs = fields.write_logprobs(tokens_in(event)) if event.logprobs else None
         return self._delta({"content": event.text}, logprobs)
+
+    def _sound(self, event: ev.MediaDelta) -> list[Frame]:
+        first = {} if self._sounding else audio.write_first(self._reply)
+        self._sounding = True
+        return self._delta({"audio": {**first, **audio.write_piece(event)}})
 
     def _tool(self, event: ev.ToolStart) -> list[Frame]:
         call = {
@@ -115,6 +125,9 @@ class Encoder:
         if part in self._index and part not in self._argued and not self._custom(part):
             # OpenAI sends a zero-argument call as "" in its start, then one fragment "{}".
             return self._arguments(part, "{}")
+        if part in self._sounds:
+            self._sounds.discard(part)
+            return [] if self._sounds else self._delta({"audio": audio.write_last(self._reply)})
         self._texts.discard(part)
         if self._texts or not self._cites:
             return []
@@ -175,6 +188,8 @@ def _opening(turn: Turn) -> tuple[Json, bool]:
         return {"role": "assistant", "content": "", "refusal": None}, False
     if Refusal in kinds:
         return {**opening, "refusal": ""}, False
+    if any(map(audio.is_sound, turn.parts)):
+        return {**opening, "refusal": None}, False
     if ToolCall in kinds:
         return opening, len(turn.tool_calls) == 1
     return {"role": "assistant", "content": "", "refusal": None}, False
@@ -192,10 +207,11 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     events = [timed.event for timed in expand(turn)]
     texts = [event for event in events if isinstance(event, ev.TextDelta)]
     fragments = [event.text for event in texts]
-    logprobs = fields.write_logprobs(fragments) if texts and texts[0].logprobs else None
+    tokens = [token for event in texts for token in tokens_in(event)]
+    logprobs = fields.write_logprobs(tokens) if texts and texts[0].logprobs else None
     usual: ev.FinishReason = "tool_calls" if turn.tool_calls else "stop"
     reason = fields.write_finish(turn.finish or usual, turn.finish_raw, forced=options.forced)
-    message = _write_message(turn, events, fragments)
+    message = _write_message(turn, events, fragments, reply)
     body: Json = {
         "id": fields.answer_id(reply),
         "object": "chat.completion",
@@ -213,7 +229,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     return body
 
 
-def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> Json:
+def _write_message(turn: Turn, events: list[ev.Event], texts: list[str], reply: Reply) -> Json:
     text = "".join(texts)
     thoughts = [event.text for event in events if isinstance(event, ev.ReasoningDelta)]
     refusals = [event.text for event in events if isinstance(event, ev.RefusalDelta)]
@@ -222,8 +238,17 @@ def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> Json
         message["reasoning_content"] = "".join(thoughts)
     message["refusal"] = "".join(refusals) if refusals else None
     message["annotations"] = [
-        fields.write_cite(event, 0, len(text)) for event in events if isinstance(event, ev.Cite)
+        fields.write_cite(event, 0, len(text))
+        for event in events
+        if isinstance(event, ev.Cite) and event.has_address
     ]
+    pieces = [
+        event
+        for event in events
+        if isinstance(event, ev.MediaDelta) and audio.is_sound(turn.parts[event.part])
+    ]
+    if pieces:
+        message["audio"] = audio.write_audio(pieces, reply)
     if turn.tool_calls:
         message["tool_calls"] = [
             fields.write_call(call.id, call.name, call.custom, call.arguments)

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mockllm.core import events as ev
 from mockllm.core.seeded import derive
-from mockllm.protocols.base import Reply, logprob
+from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_common import cache_write, function_call, is_foreign_finish, usage_of
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, mapping, objects, string
 
-REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
+REASONING, TEXT, REFUSAL, AUDIO, CALLS = 0, 1, 2, 3, 4
 """The keys of the parts; the call with index i has `CALLS + i`."""
 RAWS = 1 << 30
 """The key of the first frame that is kept as `Raw`; the others follow in order of arrival."""
@@ -237,16 +237,18 @@ def write_cite(cite: ev.Cite, start: int, end: int) -> Json:
     return {"type": "url_citation", "url_citation": citation}
 
 
-def write_logprobs(fragments: Iterable[str]) -> Json:
-    """Derived log probabilities: every fragment that is not empty counts as a token."""
-    tokens = [
-        {
-            "token": text,
-            "logprob": logprob(text),
-            "bytes": list(text.encode("utf-8", "surrogatepass")),
-            "top_logprobs": [],
-        }
-        for text in fragments
-        if text
+def write_logprobs(tokens: Iterable[ev.Token]) -> Json:
+    """The log probabilities of tokens."""
+    written = [
+        {**_write_token(token), "top_logprobs": [_write_token(other) for other in token.top]}
+        for token in tokens
     ]
-    return {"content": tokens, "refusal": None}
+    return {"content": written, "refusal": None}
+
+
+def _write_token(token: ev.Token) -> Json:
+    return {
+        "token": token.text,
+        "logprob": token.logprob,
+        "bytes": list(token.text.encode("utf-8", "surrogatepass")),
+    }

@@ -29,6 +29,8 @@ _NAMES = {
     "stop": "stop",
     "seed": "seed",
     "parallel_calls": "parallel_tool_calls",
+    "min_tokens": "min_tokens",  # of vLLM, and the next one
+    "ignore_eos": "ignore_eos",
 }
 
 

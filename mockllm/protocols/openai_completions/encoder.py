@@ -8,11 +8,13 @@ service, which put the model last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Refusal, Text, Turn
-from mockllm.protocols.base import Reply, dumps
+from mockllm.protocols.base import Reply, dumps, tokens_in
 from mockllm.protocols.openai_common import write_error
 from mockllm.protocols.openai_completions import API, fields
 from mockllm.protocols.openai_completions.request import Options
@@ -35,7 +37,7 @@ class Encoder:
         self._fingerprint = fields.fingerprint(reply)
         self._usage: ev.Usage | None = None
         self._heads = _heads(turn, self._options)
-        self._length = 0
+        self._length = self._tokens_end = 0
 
     def encode(self, event: ev.Event) -> list[Frame]:
         """The frames of one event of `expand(turn)`; none for an event that the API cannot
@@ -44,9 +46,9 @@ class Encoder:
             case ev.Start():
                 return self._start()
             case ev.TextDelta():
-                return self._text(event.text, logprobs=event.logprobs)
+                return self._text(event, logprobs=event.logprobs)
             case ev.RefusalDelta():
-                return self._text(event.text)
+                return self._text(event)
             case ev.Usage():
                 self._usage = event
                 # The usage chunk follows the finish chunk; a stream that was cut has none.
@@ -71,15 +73,25 @@ class Encoder:
                 frames.append(self._chunk([_choice(index, head, logprobs)]))
         return frames
 
-    def _text(self, text: str, *, logprobs: bool = False) -> list[Frame]:
-        offset, self._length = self._length, self._length + len(text)
-        return self._choices(text, offset, logprobs=logprobs)
+    def _text(
+        self, delta: ev.TextDelta | ev.RefusalDelta, *, logprobs: bool = False
+    ) -> list[Frame]:
+        tokens = tokens_in(delta)
+        # The last token of a fragment may end in a later one.
+        offset = max(self._length, self._tokens_end)
+        self._length += len(delta.text)
+        self._tokens_end = offset + sum(len(token.text) for token in tokens)
+        most = _wanted(self._options, logprobs=logprobs)
+        return self._choices(delta.text, tokens, offset, most)
 
     def _choices(
-        self, text: str = "", offset: int = 0, *, logprobs: bool = False, finish: str | None = None
+        self,
+        text: str = "",
+        tokens: Sequence[ev.Token] = (),
+        offset: int = 0,
+        most: int | None = None,
+        finish: str | None = None,
     ) -> list[Frame]:
-        most = None if finish else _wanted(self._options, logprobs=logprobs)
-        tokens = [text] if text else []
         frames = []
         for index, head in enumerate(self._heads):
             written = fields.write_logprobs(tokens, len(head) + offset, most)
@@ -137,6 +149,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
         if isinstance(timed.event, (ev.TextDelta, ev.RefusalDelta))
     ]
     fragments = [event.text for event in events]
+    own = [token for event in events for token in tokens_in(event)]
     finish = fields.write_finish(turn.finish or "stop", turn.finish_raw)
     logprobs = isinstance(events[0], ev.TextDelta) and events[0].logprobs if events else False
     most = _wanted(options, logprobs=logprobs)
@@ -148,7 +161,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
         "choices": [],
     }
     for index, head in enumerate(_heads(turn, options)):
-        tokens = [*fields.prompt_tokens(head), *filter(None, fragments)]
+        tokens = [*fields.prompt_tokens(head), *own]
         written = fields.write_logprobs(tokens, 0, most, head=bool(head))
         body["choices"].append(_choice(index, head + "".join(fragments), written, finish))
     if turn.usage is not None:

@@ -59,20 +59,21 @@ def write_usage(usage: ev.Usage) -> Json:
     return written
 
 
-def prompt_tokens(prompt: str) -> list[str]:
-    """The pieces of an echoed prompt that count as tokens: its words."""
-    return _WORDS.findall(prompt)
+def prompt_tokens(prompt: str) -> list[ev.Token]:
+    """The pieces of an echoed prompt that count as tokens, its words; their log probabilities are
+    derived."""
+    return [ev.Token(word, logprob(word)) for word in _WORDS.findall(prompt)]
 
 
 def write_logprobs(
-    tokens: Sequence[str], offset: int, most: int | None, *, head: bool = False
+    tokens: Sequence[ev.Token], offset: int, most: int | None, *, head: bool = False
 ) -> Json | None:
-    """The `logprobs` of a choice: derived ones, of each token alone.
+    """The `logprobs` of a choice.
 
     Args:
         offset: of the first token, in characters from the beginning of the choice's text.
-        most: how many tokens of a position are wanted; of each only the chosen one is known. None:
-            the choice has no log probabilities.
+        most: how many tokens of a position are wanted; of derived ones only the chosen one is
+            known. None: the choice has no log probabilities.
         head: whether the first token begins the prompt, which nothing could predict.
     """
     if most is None:
@@ -80,15 +81,17 @@ def write_logprobs(
     offsets: list[int] = []
     for token in tokens:
         offsets.append(offset)
-        offset += len(token)
-    values = [None if head and not i else logprob(token) for i, token in enumerate(tokens)]
-    top = [
-        None if value is None else {token: value}
-        for token, value in zip(tokens, values, strict=True)
-    ]
+        offset += len(token.text)
+    known = [token if i or not head else None for i, token in enumerate(tokens)]
     return {
         "text_offset": offsets,
-        "token_logprobs": values,
-        "tokens": list(tokens),
-        "top_logprobs": top if most else None,
+        "token_logprobs": [None if token is None else token.logprob for token in known],
+        "tokens": [token.text for token in tokens],
+        "top_logprobs": [None if token is None else _top(token) for token in known]
+        if most
+        else None,
     }
+
+
+def _top(token: ev.Token) -> Json:
+    return {other.text: other.logprob for other in (token, *token.top)}

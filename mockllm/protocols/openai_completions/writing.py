@@ -8,7 +8,8 @@ from mockllm.protocols.openai_completions.prompts import written_conversation
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.writing import parameter_fields, read_parameters
 
-_NAMES = {name: name for name in ("max_tokens", "temperature", "top_p", "stop", "seed")}
+_OF_VLLM = ("min_tokens", "ignore_eos")
+_NAMES = {name: name for name in ("max_tokens", "temperature", "top_p", "stop", "seed", *_OF_VLLM)}
 
 
 def write(request: Request, parameters: Parameters) -> Json:

@@ -41,6 +41,8 @@ def annotations_of(part: Text) -> list[Json]:
     annotations = []
     after = 0
     for cite in part.citations:
+        if not cite.has_address:
+            continue
         start, end = _span(cite, part.text, after)
         annotations.append(_annotation(cite, start, end))
         after = end if cite.cited_text else after

@@ -15,9 +15,10 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
-from mockllm.protocols.base import Reply
+from mockllm.protocols.base import Reply, logprob
 from mockllm.protocols.openai_responses import API, objects, parts
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
+from mockllm.protocols.openai_responses.images import with_image_calls
 from mockllm.protocols.openai_responses.item_fields import code_deltas
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, item_type
@@ -61,7 +62,7 @@ class Encoder:
     """Turns the events of one turn into the frames of a Responses stream."""
 
     def __init__(self, turn: Turn, reply: Reply) -> None:
-        self._turn = turn
+        turn = self._turn = with_image_calls(turn)
         self._reply = reply
         self._layout = lay_out(turn, reply)
         self._next = 0
@@ -75,14 +76,16 @@ class Encoder:
             case ev.Start():
                 return self._start()
             case ev.TextDelta():
-                return [*self._delta(event.part, event.text), *self._cites(event)]
+                return [*self._delta(event.part, event.text, event.tokens), *self._cites(event)]
             case ev.ReasoningDelta() | ev.RefusalDelta():
                 return self._delta(event.part, event.text)
             case ev.ToolArgs():
                 return self._arguments(event.part, event.text)
             case ev.ToolStart() | ev.ServerToolStart():
                 return self._open(event.part)
-            case ev.PartEnd():
+            case ev.MediaDelta() if event.part in self._layout.positions:
+                return self._open(event.part)
+            case ev.PartEnd() if event.part in self._layout.positions:
                 return self._close(event.part)
             case ev.Raw():
                 return self._raw(event)
@@ -136,7 +139,9 @@ class Encoder:
             )
         return frames
 
-    def _delta(self, part: int, text: str) -> list[Frame]:
+    def _delta(
+        self, part: int, text: str, tokens: tuple[ev.Token, ...] | None = None
+    ) -> list[Frame]:
         frames = self._open(part)
         whole = self._turn.parts[part]
         names = _part_type(whole)
@@ -144,7 +149,9 @@ class Encoder:
             return frames
         fields = {**self._where(part), "delta": text}
         if isinstance(whole, Text):
-            fields["logprobs"] = [objects.token_logprob(text)] if whole.logprobs else []
+            derived = (ev.Token(text, logprob(text)),)
+            sent = derived if tokens is None else tokens
+            fields["logprobs"] = [objects.token_logprob(t) for t in sent] if whole.logprobs else []
         if self._reply.options.obfuscation:
             # Padding hides the lengths of fragments from an observer of the encrypted traffic.
             length = 16 - len(text) % 16
@@ -244,5 +251,6 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     """The response object of an answer that is not streamed; the stream ends with the same, but for
     the payer. The response of a turn that was cut is still in progress; that of a turn with an
     error failed."""
+    turn = with_image_calls(turn)
     response = objects.terminal(turn, reply, lay_out(turn, reply).output)
     return {**response, "billing": {"payer": "developer"}}

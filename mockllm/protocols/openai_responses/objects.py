@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mockllm.core.events import FinishReason, Frame, StreamError
+from mockllm.core.events import FinishReason, Frame, StreamError, Token
 from mockllm.core.seeded import derive_int
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
 from mockllm.protocols.base import Reply, dumps, logprob
@@ -86,17 +86,23 @@ def content(part: Part, finished: bool = True) -> Json:
 
 
 def logprobs(part: Text, with_bytes: bool = False) -> list[Json]:
-    """Derived log probabilities of a text's fragments, one token each; [] if the text has none. The
-    service sends the `bytes` of a token in contents of items, and not in events."""
+    """The log probabilities of a text, derived ones of its fragments where it has no tokens; [] if
+    it has none. The service sends `bytes` of tokens in contents of items, and not in events."""
     if not part.logprobs:
         return []
-    return [token_logprob(fragment, with_bytes) for fragment in part.fragments]
+    derived = (Token(fragment, logprob(fragment)) for fragment in part.fragments)
+    return [token_logprob(token, with_bytes) for token in part.tokens or derived]
 
 
-def token_logprob(token: str, with_bytes: bool = False) -> Json:
+def token_logprob(token: Token, with_bytes: bool = False) -> Json:
     """The log probability of one token."""
-    in_bytes = {"bytes": list(token.encode("utf-8", "surrogatepass"))} if with_bytes else {}
-    return {"token": token, **in_bytes, "logprob": logprob(token), "top_logprobs": []}
+    top = [_token(other, with_bytes) for other in token.top]
+    return {**_token(token, with_bytes), "top_logprobs": top}
+
+
+def _token(token: Token, with_bytes: bool) -> Json:
+    in_bytes = {"bytes": list(token.text.encode("utf-8", "surrogatepass"))} if with_bytes else {}
+    return {"token": token.text, **in_bytes, "logprob": token.logprob}
 
 
 # The response

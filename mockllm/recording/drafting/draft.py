@@ -14,6 +14,7 @@ from mockllm.core.jsontext import compact
 from mockllm.recording.drafting.conversations import Placement
 from mockllm.scenario import model as m
 from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.reading.media import ending
 from mockllm.tapes.captured import CUTS, Captured, Tape, dump_tape
 from mockllm.tapes.recorded_turn import RecordedTurn
 
@@ -219,21 +220,28 @@ _MOST_TEXT = 64 * 1024
 
 
 def with_files(
-    turn: m.TurnSpec, new_file: Callable[[], str]
+    turn: m.TurnSpec, new_file: Callable[[str], str]
 ) -> tuple[m.TurnSpec, dict[str, bytes]]:
     """The turn with its long values as `TextFile`, and the contents of their files.
 
     Args:
-        new_file: the name of a file that is not there yet.
+        new_file: the name of a file that is not there yet, for an ending of names.
     """
     files: dict[str, bytes] = {}
 
     def stored(text: str | None, most: int) -> str | None:
         if text is None or len(text) <= most or isinstance(text, m.TextFile):
             return text
-        file = m.TextFile(text, new_file())
+        file = m.TextFile(text, new_file(".txt"))
         files[file.file] = text.encode()
         return file
+
+    def stored_media(source: m.MediaSource) -> m.MediaSource:
+        if source.file or len(source.data) <= _MOST_OPAQUE:
+            return source
+        source = replace(source, file=new_file(ending(source.type)))
+        files[source.file] = source.data
+        return source
 
     def part_of(part: Any) -> Any:
         match part:
@@ -246,6 +254,12 @@ def with_files(
             case m.ServerToolPart():
                 most = _MOST_TEXT if _is_readable(part.output or "") else _MOST_OPAQUE
                 return replace(part, output=stored(part.output, most))
+            case m.ImagePart():
+                signature = stored(part.signature, _MOST_OPAQUE)
+                return replace(part, image=stored_media(part.image), signature=signature)
+            case m.AudioPart():
+                signature = stored(part.signature, _MOST_OPAQUE)
+                return replace(part, audio=stored_media(part.audio), signature=signature)
             case m.FramePart(data=data) if data is not None:
                 text = data if isinstance(data, str) else compact(data)
                 found = stored(text, _MOST_TEXT if _is_readable(text) else _MOST_OPAQUE)
@@ -265,9 +279,10 @@ def _is_readable(text: str) -> bool:
 
 def files_of(turn: m.TurnSpec) -> set[str]:
     """The names of the files that hold long values of a turn."""
-    names = ("text", "signature", "output", "data")
+    names = ("text", "signature", "output", "data", "image", "audio")
     values = (getattr(part, name, None) for part in m.members(turn.reply) for name in names)
-    return {value.file for value in values if isinstance(value, m.TextFile)}
+    beside = (value for value in values if isinstance(value, m.TextFile | m.MediaSource))
+    return {value.file for value in beside} - {""}
 
 
 class ScenarioFiles:
@@ -308,7 +323,7 @@ class ScenarioFiles:
         new_file = partial(self._new_file, f"{self._stem}.{number}")
         if turn.answer is not None and turn.answer.kind == "file":
             turn = replace(turn, answer=self._answer(turn.answer, turn.recorded, new_file))
-        turn, long = with_files(turn, partial(new_file, ".txt"))
+        turn, long = with_files(turn, new_file)
         self.contents |= long
         turn = self._with_tape(turn, new_file)
         if turn.attempts:

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Frame
+from mockllm.core.events import Cite, Frame, Token
 from mockllm.core.jsontext import is_object
 from mockllm.core.request import Request
 from mockllm.core.seeded import tokens
 from mockllm.core.timeline import expand
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Part,
     Reasoning,
@@ -126,6 +127,7 @@ def unresolve(turn: Turn) -> m.TurnSpec:
         reply=tuple(reply) or (m.PausePart(0),),
         finish=_finish(turn),
         finish_raw=turn.finish_raw,
+        stop_sequence=turn.stop_sequence,
         usage=_usage(turn),
     )
 
@@ -133,12 +135,12 @@ def unresolve(turn: Turn) -> m.TurnSpec:
 def _written(part: Part, used: set[str]) -> m.Member:
     match part:
         case Text():
-            cites = tuple(m.Citation(c.url, c.title, c.cited_text) for c in part.citations)
+            cites = tuple(map(_citation, part.citations))
             return m.TextPart(
                 part.text,
                 _split(part.fragments),
                 citations=cites,
-                logprobs=part.logprobs,
+                logprobs=tuple(map(_token, part.tokens)) or part.logprobs,
                 signature=part.signature,
             )
         case Reasoning():
@@ -152,8 +154,24 @@ def _written(part: Part, used: set[str]) -> m.Member:
             return call
         case ServerTool():
             return _server_tool(part)
+        case Media():
+            return _media(part)
         case Opaque():
             return _frame(part.api, part.frame)
+
+
+def _token(token: Token) -> m.TokenSpec:
+    return m.TokenSpec(token.text, token.logprob, tuple(map(_token, token.top)))
+
+
+def _citation(cite: Cite) -> m.Citation:
+    citation = m.Citation(cite.url, cite.title, cite.cited_text)
+    passage = cite.passage
+    if passage is None:
+        return citation
+    source = "search_result" if passage.of_search else "document"
+    place: Json = {source: passage.source, passage.unit: (passage.start, passage.end)}
+    return replace(citation, **place)
 
 
 def _split(fragments: tuple[str, ...]) -> int | None:
@@ -186,6 +204,16 @@ def _server_tool(call: ServerTool) -> m.ServerToolPart:
         call.output,
         _split(call.fragments),
     )
+
+
+def _media(media: Media) -> m.ImagePart | m.AudioPart:
+    data = b"".join(media.data)
+    source = m.MediaSource(data, media.media_type)
+    if media.media_type.startswith("image/"):
+        return m.ImagePart(source, signature=media.signature)
+    size = -(-len(data) // len(media.data)) if len(media.data) > 1 else None
+    split = _split(media.fragments) if media.fragments else None
+    return m.AudioPart(source, media.transcript, size, split, signature=media.signature)
 
 
 def _id(id: str) -> str | None:

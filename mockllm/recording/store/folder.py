@@ -268,8 +268,8 @@ class Folder:
         if known is not None:
             return longer
 
-        def beside(name: str) -> str:
-            return (files[name] if name in files else self._content(name)).decode()
+        def beside(name: str) -> bytes:
+            return files[name] if name in files else self._content(name)
 
         try:
             loaded = loads(longer, read_file=beside)

@@ -1,12 +1,13 @@
 """The automatic reply of `auto: true`, made from the request.
 
 It calls the tool that `tool_choice` demands, or has an object that satisfies the requested schema;
-otherwise it echoes the latest message. Reasoning comes first where the request enables it. The same
-request gives the same reply.
+otherwise it echoes the latest message, or has words, as many as are drawn for the request.
+Reasoning comes first where the request enables it. The same request gives the same reply.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 from mockllm.core.jsontext import compact
 from mockllm.core.later import later
 from mockllm.core.request import OfferedTool, Request
+from mockllm.core.seeded import derive, tokens
 from mockllm.errors import RequestError
+from mockllm.protocols.base import WireProtocol
 from mockllm.replay.auto.schema_sample import (
     MAX_LEVELS,
     Sample,
@@ -22,7 +25,19 @@ from mockllm.replay.auto.schema_sample import (
     bounded_sample,
     measure,
 )
-from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
+from mockllm.replay.auto.words import words
+from mockllm.scenario.lengths import MAX_TOKENS, read_tokens
+from mockllm.scenario.model import (
+    AnyPart,
+    AutoPart,
+    ReasoningPart,
+    Scenario,
+    TextPart,
+    ToolPart,
+    TurnSpec,
+)
+
+_REASONING = "The request asks for reasoning, so here is some."
 
 _SMALL = 64
 """Schemas with up to so many values are sampled at once, in some milliseconds."""
@@ -34,13 +49,41 @@ _samples: dict[str, Sample] = {}
 """The latest samples, by their schemas: clients send the same tools again and again."""
 
 
-def auto_parts(request: Request) -> tuple[AnyPart, ...]:
+def auto_parts(request: Request, words: str = "") -> tuple[AnyPart, ...]:
     """The parts of an automatic reply.
+
+    Args:
+        words: what a reply says that is text; "": it is an echo.
 
     Raises:
         RequestError: no value is found for a JSON Schema of the request.
     """
-    return tuple(_parts(request))
+    return tuple(_parts(request, words))
+
+
+def automatic_reply(
+    spec: TurnSpec, scenario: Scenario, request: Request, protocol: WireProtocol
+) -> tuple[AnyPart, ...]:
+    """The parts of a turn's automatic reply, as long as its distribution draws.
+
+    Raises:
+        RequestError: no value is found for a JSON Schema of the request.
+    """
+    part = next(part for part in spec.reply if isinstance(part, AutoPart))
+    if not part.tokens:
+        return auto_parts(request)
+    seed = derive(scenario.seeded, "words", _content(request, protocol), length=32)
+    (drawn,) = read_tokens(part.tokens).draw(seed, count=1)
+    count = max(1, min(round(drawn), MAX_TOKENS))
+    reasoning = tokens(_REASONING) if request.wants_reasoning else 0
+    return auto_parts(request, words(max(1, count - reasoning), seed)[1:])
+
+
+def _content(request: Request, protocol: WireProtocol) -> str:
+    """What a request says, as text: the streamed answer is that of the body."""
+    apart = {protocol.client.stream_field, *protocol.client.usage}
+    body = {name: value for name, value in request.body.items() if name not in apart}
+    return json.dumps([request.model, body], sort_keys=True)
 
 
 def sample_notes(request: Request) -> tuple[str, ...]:
@@ -64,9 +107,9 @@ def sample_notes(request: Request) -> tuple[str, ...]:
     return (f"mockllm gave up a value for the JSON Schema of {what}: {sample.gave_up}",)
 
 
-def _parts(request: Request) -> Iterator[AnyPart]:
+def _parts(request: Request, words: str) -> Iterator[AnyPart]:
     if request.wants_reasoning:
-        yield ReasoningPart("The request asks for reasoning, so here is some.", split="words")
+        yield ReasoningPart(_REASONING, split="words")
     tool = _required_tool(request)
     if tool is not None and tool.custom:
         yield ToolPart(tool.name, arguments=_custom_input(tool, request), split=8, custom=True)
@@ -79,7 +122,7 @@ def _parts(request: Request) -> Iterator[AnyPart]:
     elif schema is not None:
         yield TextPart(compact(_sample(schema, what).value), split=8)
     else:
-        yield TextPart(_echo(request), split="words")
+        yield TextPart(words or _echo(request), split="words")
 
 
 def _schema(request: Request) -> tuple[Any, str]:

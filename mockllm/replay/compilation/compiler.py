@@ -28,6 +28,7 @@ from mockllm.matching.index import mint_token
 from mockllm.matching.selection import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body
+from mockllm.replay.auto.adaptation import adaptation
 from mockllm.replay.compilation.choices import body_of, frames_of
 from mockllm.replay.compilation.http_answer import (
     CORS,
@@ -95,11 +96,7 @@ class Replayer:
         """
         spec = tried or turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
-        auto: tuple[AnyPart, ...] = ()
-        if spec.is_auto:
-            from mockllm.replay.auto.autoreply import auto_parts
-
-            auto = auto_parts(request)
+        adapted = adaptation(spec, selection.scenario, request, protocol)
         options = protocol.options(request)
         key = (
             selection.scenario.name,
@@ -108,7 +105,7 @@ class Replayer:
             request.model,
             request.stream,
             options,
-            auto,
+            adapted,
             quirks,
             attempt,
             duration,
@@ -118,12 +115,15 @@ class Replayer:
         cached = self._answers.get(key)
         if cached is not None:
             return cached
+        if adapted is not None:
+            spec = adapted.applied(spec, selection.scenario)
         wire = spec.wire
         if quirks:
             wire = wire or Wire()
             wire = replace(wire, quirks=wire.quirks + quirks)
         spec = replace(spec, wire=wire)
         latency = self._latency_of(selection, spec, recorded=duration > 0)
+        auto = () if adapted is None else adapted.auto
         answer = _compile(
             selection, request, protocol, options, spec, auto, attempt, duration, latency
         )
@@ -176,7 +176,7 @@ def _compile(
     scenario, position = selection.scenario, selection.position
     if latency is not None:
         spec = replace(spec, timing=_NO_TIMES)
-    turn = resolve(scenario, position, protocol.name, auto=auto, spec=spec)
+    turn = resolve(scenario, position, protocol.name, spec=spec)
     turns: Sequence[Turn] = (turn,)
     count = protocol.choices.wanted(options) if protocol.choices is not None else 1
     if count > 1:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from mockllm.core.events import Cite, FinishReason, Frame, StreamError
+from mockllm.core.events import Cite, FinishReason, Frame, Passage, StreamError, Token, Unit
 from mockllm.core.jsontext import compact
 from mockllm.core.seeded import derive_unit, tokens
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Part,
     Reasoning,
@@ -31,11 +32,13 @@ from mockllm.core.turn import (
 from mockllm.matching.conversation import call_id, tool_parts, turn_at, turn_index
 from mockllm.scenario.model import (
     AnyPart,
+    AudioPart,
     AutoPart,
+    Citation,
     Defaults,
-    Ending,
     ErrorPart,
     FramePart,
+    ImagePart,
     InterleavedPart,
     Member,
     ParallelPart,
@@ -47,6 +50,7 @@ from mockllm.scenario.model import (
     Split,
     TextPart,
     Timing,
+    TokenSpec,
     ToolPart,
     TurnSpec,
     UsageSpec,
@@ -68,7 +72,7 @@ def resolve(
 
     Args:
         auto: the parts that replace an `auto: true` part.
-        spec: the turn of an earlier try; None: that of the scenario.
+        spec: the turn as a request gets it; None: that of the scenario.
 
     Raises:
         LookupError: the scenario has no turn there, or the turn is an HTTP error.
@@ -153,9 +157,10 @@ class _Resolver:
             case FramePart():
                 return Opaque(part.api, _frame(part))
             case TextPart():
-                cites = tuple(Cite(0, c.url, c.title, c.cited_text) for c in part.citations)
-                cut = self._cut(part.text, part.split)
-                return Text(cut, cites, part.logprobs, part.signature)
+                cites = tuple(map(_cite, part.citations))
+                cut = self._cut(part.text, part.rule(None))
+                tokens = tuple(map(_token, part.tokens))
+                return Text(cut, cites, bool(part.logprobs), part.signature, tokens)
             case ReasoningPart():
                 cut = self._cut(part.text, part.split)
                 return Reasoning(cut, part.signature, part.summary)
@@ -170,6 +175,11 @@ class _Resolver:
             case ServerToolPart():
                 cut = self._cut_input(part.input, part.split)
                 return ServerTool(part.kind, part.id or "", part.name or "", cut, part.output)
+            case ImagePart(image=image):
+                return Media(image.type, (image.data,), signature=part.signature)
+            case AudioPart():
+                cut = self._cut(part.transcript, part.split)
+                return Media(part.audio.type, _pieces(part), cut, part.signature)
 
     def _cut_input(self, text: str | None, split: Split | None) -> tuple[str, ...]:
         """The fragments of a call's input; a call without input has none."""
@@ -233,19 +243,22 @@ class _Resolver:
         return normal(
             Turn(
                 parts=tuple(self._parts),
-                finish=self._finish(spec.finish),
+                finish=self._finish(spec),
                 usage=usage(self._scenario, index or 0, spec, self._parts),
                 order=tuple(self._order),
                 gaps=tuple(gaps),
                 error=self._error,
                 finish_raw=None if self._error else spec.finish_raw,
+                stop_sequence=None if self._error else spec.stop_sequence,
             )
         )
 
-    def _finish(self, written: Ending | None) -> FinishReason | None:
-        if self._error is not None or written == "none":
+    def _finish(self, spec: TurnSpec) -> FinishReason | None:
+        if self._error is not None or spec.finish == "none":
             return None
-        return written or usual_finish(self._parts)
+        if spec.stop_sequence is not None:
+            return "stop"
+        return spec.finish or usual_finish(self._parts)
 
 
 def spread(turn: Turn, duration: int) -> Turn:
@@ -279,6 +292,31 @@ def parallel_beats(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]
 def _round_robin(counts: Sequence[int]) -> Iterator[int]:
     for number in range(max(counts, default=0)):
         yield from (call for call, count in enumerate(counts) if number < count)
+
+
+def _token(token: TokenSpec) -> Token:
+    return Token(token.token, token.logprob, tuple(map(_token, token.top)))
+
+
+def _cite(citation: Citation) -> Cite:
+    return Cite(0, citation.url, citation.title, citation.cited_text, _passage(citation))
+
+
+def _passage(citation: Citation) -> Passage | None:
+    of_search = citation.search_result is not None
+    source = citation.search_result if of_search else citation.document
+    if source is None:
+        return None
+    units: tuple[Unit, ...] = ("characters", "pages", "blocks")
+    unit = next(unit for unit in units if getattr(citation, unit) is not None)
+    start, end = getattr(citation, unit)
+    return Passage(source, unit, start, end, of_search)
+
+
+def _pieces(part: AudioPart) -> tuple[bytes, ...]:
+    data = part.audio.data
+    size = part.fragment_bytes or len(data) or 1
+    return tuple(data[at : at + size] for at in range(0, len(data), size))
 
 
 def _gaps_from_offsets(at: Sequence[int], count: int, last: int) -> list[int]:
@@ -342,6 +380,8 @@ def _size(part: Part) -> int:
             return tokens(text)
         case ToolCall(name=name, arguments=arguments):
             return tokens(name) + tokens(arguments)
+        case Media(transcript=transcript):
+            return tokens(transcript)
         case _:
             return 0
 

@@ -14,7 +14,7 @@ from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import rule
 from mockllm.scenario.reading.routes import route
 from mockllm.scenario.reading.tables import table
-from mockllm.scenario.reading.turns import turn, usage
+from mockllm.scenario.reading.turns import obey, turn, usage
 from mockllm.scenario.reading.values import (
     Findings,
     api_name,
@@ -71,6 +71,7 @@ _SCENARIO = table(
     defaults=drawn_or_exact(
         record(m.Defaults, table("defaults", split=rule, latency=latency, usage=usage))
     ),
+    obey=obey,
     turns=_turns,
     # Read before, by `mockllm.scenario.reuse`.
     include=lambda *_: None,

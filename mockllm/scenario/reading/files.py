@@ -74,20 +74,17 @@ def body_path(file: str, name: str) -> str:
     return path
 
 
-def read_text(file: str, name: str) -> str:
-    """The text of a file that a scenario file names.
+def read_bytes(file: str, name: str) -> bytes:
+    """The content of a file that a scenario file names.
 
     Raises:
-        OSError: as `tape_path`; or it is larger than `MAX_FILE`, or is not UTF-8.
+        OSError: as `tape_path`; or it is larger than `MAX_FILE`.
     """
     with open(tape_path(file, name), "rb") as handle:  # noqa: PTH123 - as above
         content = handle.read(MAX_FILE + 1)
     if len(content) > MAX_FILE:
         raise OSError(f"is larger than {MAX_FILE // 2**20} MiB")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise OSError(f"must be UTF-8, got byte 0x{content[error.start]:02x}") from None
+    return content
 
 
 def _problem(name: str, message: str) -> Problem:

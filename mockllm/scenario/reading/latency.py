@@ -138,9 +138,8 @@ def latency(node: Node, findings: Findings) -> Latency | None:
     def samples(name: str) -> list[float]:
         if findings.read_file is None:
             _no_samples(name)
-        assert findings.read_file is not None
         try:
-            return read_samples(findings.read_file(name), name)
+            return read_samples(findings.read_text(name), name)
         except OSError as error:
             raise ValueError(f"{name!r} {error}; put it there") from None
 

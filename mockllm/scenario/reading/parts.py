@@ -6,6 +6,7 @@ parts after it stay right; `check` skips it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 from mockllm.core.jsontext import compact
 from mockllm.core.text import similar_names
 from mockllm.scenario import model as m
+from mockllm.scenario.reading import media
 from mockllm.scenario.reading.nodes import MAX_NODES, Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
 from mockllm.scenario.reading.values import (
     Findings,
+    Reader,
     Table,
+    boolean,
     excerpt,
     fields,
     integer,
@@ -42,17 +46,22 @@ _strings = listing(text, "strings")
 
 def ends(name: str, high: int) -> Table:
     """The table of `{random: [low, high]}`, in which both numbers are from 1 to `high`."""
-    numbers = listing(integer(1, high), "two numbers")
+    return table(name, random=pair(integer(1, high)))
+
+
+def pair(number: Reader) -> Reader:
+    """A reader of two numbers, the smaller one first."""
+    numbers = listing(number, "two numbers")
 
     def read(node: Node, findings: Findings) -> tuple[int, int] | None:
-        pair = numbers(node, findings)
-        if isinstance(node, Sequence) and pair is not None and len(pair) == len(node.items):
-            if len(pair) == 2 and pair[0] <= pair[1]:
-                return pair[0], pair[1]
+        both = numbers(node, findings)
+        if isinstance(node, Sequence) and both is not None and len(both) == len(node.items):
+            if len(both) == 2 and both[0] <= both[1]:
+                return both[0], both[1]
             findings.add(node, "must be two numbers, the smaller one first")
         return None
 
-    return table(name, random=read)
+    return read
 
 
 _RANDOM = ends("random", 1_000_000)
@@ -107,10 +116,32 @@ def _json_text(node: Node, findings: Findings) -> str | None:
     return compact(json_value(node, findings))
 
 
-def _true(node: Node, findings: Findings) -> bool | None:
+def _tokens(node: Node, findings: Findings) -> str | None:
+    """A number of tokens, or a distribution of them, as it is written."""
+    if not isinstance(node, Scalar):
+        findings.must_be(node, "a number of tokens, or a distribution of them")
+        return None
+    # Imported with the first length: few scenarios have one.
+    from mockllm.scenario.lengths import read_tokens
+
+    try:
+        read_tokens(node.value)
+    except ValueError as error:
+        findings.add(node, str(error))
+        return None
+    return node.value
+
+
+_automatic = record(m.AutoPart, table("auto", tokens=_tokens))
+
+
+def _auto(node: Node, findings: Findings) -> m.AutoPart | None:
+    """`true`, or the length of the answer."""
+    if isinstance(node, Mapping):
+        return _automatic(node, findings)
     if isinstance(node, Scalar) and scalar(node) is True:
-        return True
-    findings.must_be(node, "true")
+        return m.AutoPart()
+    findings.must_be(node, "true, or a mapping with the key tokens")
     return None
 
 
@@ -129,8 +160,60 @@ def _field(node: Node, findings: Findings) -> str | None:
     return "" if empty else line(node, findings)
 
 
+def _logprob(node: Node, findings: Findings) -> float | None:
+    value = scalar(node) if isinstance(node, Scalar) else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and -math.inf < value <= 0:
+        return value
+    findings.must_be(node, "a number of at most 0")
+    return None
+
+
 _FRAME = table("frame", data=_data, data_file=text_of_file, event=_field, id=_field)
-_citation = record(m.Citation, table("citation", url=_field))
+_top = record(m.TokenSpec, table("top_token", logprob=_logprob))
+_token_list = listing(
+    record(
+        m.TokenSpec,
+        table("token", logprob=_logprob, top=listing(_top, "tokens with token and logprob")),
+    ),
+    "tokens",
+)
+
+
+def _logprobs(node: Node, findings: Findings) -> bool | tuple[m.TokenSpec, ...] | None:
+    if isinstance(node, Sequence):
+        return _token_list(node, findings)  # type: ignore[no-any-return]
+    if isinstance(node, Scalar) and isinstance(scalar(node), bool):
+        return boolean(node, findings)
+    findings.must_be(node, "true, false or a list of tokens")
+    return None
+
+
+_span = pair(integer(0))
+_CITATION = table("citation", url=_field, characters=_span, pages=_span, blocks=_span)
+_UNITS = ("characters", "pages", "blocks")
+
+
+def _citation(node: Node, findings: Findings) -> m.Citation | None:
+    """A source with an address, or a place in a document or a search result."""
+    before = len(findings.found)
+    values = fields(node, findings, _CITATION)
+    if values is None or not isinstance(node, Mapping):
+        return None
+    sources = [key for key in ("document", "search_result") if key in node.entries]
+    units = [key for key in _UNITS if key in node.entries]
+    if len(sources) > 1:
+        findings.add(node, "must have either 'document' or 'search_result', got both")
+    elif not sources and units:
+        findings.add(node, f"has {units[0]!r} of no document; needs the key 'document'")
+    elif not sources and "url" not in node.entries:
+        findings.add(node, "needs the key 'url', or 'document' or 'search_result'")
+    elif sources == ["document"] and len(units) != 1:
+        findings.add(node, f"needs one of {', '.join(_UNITS)}, which say where in the document")
+    elif sources == ["search_result"] and units != ["blocks"]:
+        findings.add(
+            node, "needs 'blocks', which say where in the search result, and no other place"
+        )
+    return m.Citation(**values) if len(findings.found) == before else None
 
 
 def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
@@ -196,12 +279,14 @@ def _interleaved_member(node: Node, findings: Findings) -> m.Member:
     return member if isinstance(member, m.Member) else BROKEN
 
 
-_MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "frame")
+_MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "image", "audio", "frame")
 _calls = listing(integer(0), "call numbers, from 0")
 
 PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
     "text": (
-        table("text_part", split=split, citations=listing(_citation, "citations")),
+        table(
+            "text_part", split=split, citations=listing(_citation, "citations"), logprobs=_logprobs
+        ),
         m.TextPart,
     ),
     "reasoning": (table("reasoning_part", split=split), m.ReasoningPart),
@@ -211,6 +296,8 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
         table("server_tool_part", input=_json_text, output=_json_text, split=split),
         m.ServerToolPart,
     ),
+    "image": (table("image_part", image=media.image), m.ImagePart),
+    "audio": (table("audio_part", audio=media.audio, split=split), m.AudioPart),
     "parallel": (
         table("parallel_part", parallel=listing(_tool, "tool calls"), order=_calls),
         m.ParallelPart,
@@ -229,7 +316,7 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
         lambda frame, api: m.FramePart(api=api, **frame),
     ),
     "error": (table("error_part", error=error), m.ErrorPart),
-    "auto": (table("auto_part", auto=_true), lambda auto: m.AutoPart()),
+    "auto": (table("auto_part", auto=_auto), lambda auto: auto),
 }
 """By the key that names the kind: the keys of the part, and its constructor."""
 

@@ -130,11 +130,12 @@ def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
 
 
 # The keys that need a conversation.
-_OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "then", "ids")
+_OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "obey", "then", "ids")
 _OF_MATCHES = ("user", "user_files", "system", "tools", "stream")
 _OF_TURNS = (
-    *("request", "finish", "finish_raw", "usage", "attempts", "wire", "expect", "when", "extra"),
-    *("service_tier", "fingerprint", "choices", "fault", "name", "go_to", "one_of", "headers"),
+    *("request", "finish", "finish_raw", "stop_sequence", "usage", "obey", "attempts", "wire"),
+    *("service_tier", "fingerprint", "choices", "expect", "when", "extra", "fault"),
+    *("name", "go_to", "one_of", "headers"),
 )
 
 

@@ -150,13 +150,27 @@ def text_of_file(node: Node, findings: Findings) -> str | None:
 
 
 def _file_text(name: str, node: Node, findings: Findings) -> str | None:
+    content = file_content(name, node, findings, "write the text here")
+    if content is None:
+        return None
+    try:
+        return TextFile(content.decode(), name)
+    except UnicodeDecodeError as error:
+        byte = f"0x{content[error.start]:02x}"
+        message = f"{name!r} must be UTF-8, got byte {byte}; put it there, or write the text here"
+        findings.add(node, message)
+        return None
+
+
+def file_content(name: str, node: Node, findings: Findings, instead: str) -> bytes | None:
+    """The bytes of a file beside the YAML; `instead` is what else a person could do."""
     if findings.read_file is None:
         findings.add(node, f"names the file {name!r}, and this text is in no folder")
         return None
     try:
-        return TextFile(findings.read_file(name), name)
+        return findings.read_file(name)
     except OSError as error:
-        findings.add(node, f"{name!r} {error}; put it there, or write the text here")
+        findings.add(node, f"{name!r} {error}; put it there, or {instead}")
         return None
 
 

@@ -35,6 +35,7 @@ from mockllm.scenario.reading.values import (
     Findings,
     Reader,
     Table,
+    choice,
     duration,
     fields,
     filled_entries,
@@ -114,6 +115,17 @@ def http(node: Node, findings: Findings) -> m.Http | None:
         return _mapped_http(node, findings)
     status = _HTTP.readers["status"](node, findings)
     return None if status is None else m.Http(status)
+
+
+_limits = listing(choice(*m.LIMITS), "limits, such as max_tokens")
+
+
+def obey(node: Node, findings: Findings) -> tuple[m.Limit, ...] | None:
+    """Limits of a request, each once."""
+    limits: tuple[m.Limit, ...] | None = _limits(node, findings)
+    if limits is not None and len(set(limits)) < len(limits):
+        findings.add(node, "must name each limit once")
+    return limits
 
 
 _pointer = matching_text(r"(?:/(?:[^~]|~[01])*)*", "a JSON pointer, such as /messages/0/content")
@@ -291,6 +303,7 @@ _TURN = table(
     expect=_outcome,
     extra=extra,
     job=job,
+    obey=obey,
     recorded=_recorded,
     headers=_headers,
     one_of=_unread,

@@ -84,7 +84,7 @@ class Findings:
 
     vocabulary: Vocabulary
     found: list[tuple[Node, Mark, str]] = field(default_factory=list)
-    read_file: Callable[[str], str] | None = None
+    read_file: Callable[[str], bytes] | None = None
     """Reads a file beside the YAML; raises OSError with what is wrong. None: there are no files."""
     file: str | None = None
     """The path of the YAML. None: it is in no file, and tapes beside it are not looked for."""
@@ -98,6 +98,19 @@ class Findings:
     """The named replies that are used, by the `id` of the node that uses them."""
     used_size: int = 0
     """How many YAML values all uses stand for."""
+
+    def read_text(self, name: str) -> str:
+        """The text of a file beside the YAML.
+
+        Raises:
+            OSError: what is wrong with it; the message follows its name.
+        """
+        assert self.read_file is not None
+        content = self.read_file(name)
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise OSError(f"must be UTF-8, got byte 0x{content[error.start]:02x}") from None
 
     @property
     def full(self) -> bool:

@@ -46,7 +46,7 @@ from tests.checking.conversations.bad_clients import (
     thinks,
     thoughtful_body,
 )
-from tests.checking.conversations.request_bodies import AssistantMessage, body, called, result
+from tests.checking.conversations.request_bodies import AssistantMessage, body, call, called, result
 
 APIS = CALLING
 
@@ -457,6 +457,26 @@ def test_an_unknown_invariant_name_suggests_the_nearest():
     """A misspelt name in `leave_out` is an error that suggests the nearest name."""
     with pytest.raises(UsageError, match="did you mean 'multi-hop'"):
         verify(Session("s"), {}, leave_out=frozenset({"multihop"}))
+
+
+CUT = """
+scenario: cut
+match: any
+obey: [max_tokens]
+turns:
+  - reply: [{tool: add, id: c1, arguments: {x: 1}}, {tool: add, id: c2, arguments: {x: 2}}]
+  - reply: {text: bye}
+"""
+
+
+def test_an_answer_is_judged_as_the_limits_of_its_request_cut_it():
+    """A call that the limit left out need not be in the history."""
+    first = call("add", "c1", '{"x":1}')
+    for most, broken in ((3, set()), (300, {"history-faithful"})):
+        conversation = Conversation(CUT, "chat", strict=False)
+        conversation.send({**body("chat", "hi", tools=["add"]), "max_completion_tokens": most})
+        conversation.request("hi", called(first), result(first, "2"))
+        assert conversation.broken_invariants() == broken
 
 
 def test_calls_of_an_automatic_reply_are_compared():

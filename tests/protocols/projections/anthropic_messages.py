@@ -112,8 +112,10 @@ class _Decoded:
                 yield ev.ReasoningDelta(self._keys[part], text)
             case ev.ToolArgs(part=part, text=text) if part in self._keys:
                 yield ev.ToolArgs(self._keys[part], text)
-            case ev.Cite(part=part):
-                yield replace(event, part=self._keys[part])
+            case ev.Cite(part=part, passage=passage):
+                of_document = passage is not None and not passage.of_search
+                url = "" if of_document else event.url
+                yield replace(event, part=self._keys[part], url=url)
             case ev.PartEnd(part=part):
                 yield from self._end(part)
             case ev.Raw(api=api, frame=frame) if api == API and self._keeps(frame):

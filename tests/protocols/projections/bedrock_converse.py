@@ -9,6 +9,7 @@ from dataclasses import replace
 from mockllm.core import events as ev
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Reasoning,
     Refusal,
@@ -75,6 +76,8 @@ def _of_part(event: ev.Event, part: object) -> Iterable[ev.Event]:
             yield event
         case ev.Signature(value=value), Reasoning() if value:
             yield event
+        case ev.MediaDelta(data=data), Media(media_type="image/png") if data:
+            yield replace(event, text="")
         case _, ServerTool():
             yield from _of_server_tool(event, part)
         case _, Opaque():

@@ -44,7 +44,8 @@ class _Decoded:
                 return replace(event, part=self._key(event.part))
             case ev.Cite():
                 part = "plan" if event.part in self._plan else event.part
-                return replace(event, part=self._key(part))
+                url = event.url or (f"doc:{event.passage.source}" if event.passage else "")
+                return replace(event, part=self._key(part), url=url, passage=None)
             case ev.Usage() if self.turn.finish or self.turn.error:
                 return replace(event, reasoning=0, cache_written=0)
             case ev.Finish(reason=reason, raw=raw):

@@ -64,13 +64,17 @@ class _Decoded:
             case ev.ReasoningDelta(text=text) if text:
                 yield from self._late()
                 yield from self._runs.delta("thought", text)
+            case ev.MediaDelta(part=part, media_type=media_type, data=data) if data:
+                yield from self._late()
+                signature = self._signatures.of_media(part, self._turn.parts[part])
+                yield from self._runs.media(media_type, data, signature)
             case ev.Signature(part=part, value=value):
                 if isinstance(self._turn.parts[part], Reasoning):
                     self._signatures.of_reasoning(value)
             case ev.PartEnd(part=part):
                 yield from self._end(part)
             case ev.Cite():
-                self._cites.append(event)
+                self._cites.append(replace(event, passage=None))
             case ev.Usage():
                 output = max(event.output, event.reasoning)
                 self._usage = replace(event, output=output, cache_written=0)

@@ -10,7 +10,7 @@ the end. Only that may live here.
 from __future__ import annotations
 
 from mockllm.core import events as ev
-from mockllm.core.turn import Part, Text, ToolCall
+from mockllm.core.turn import Media, Part, Text, ToolCall
 from mockllm.protocols.gemini.fields import signature_of
 from mockllm.protocols.gemini.runs import Runs
 
@@ -56,6 +56,13 @@ class Signatures:
         """Keeps the signature of reasoning until it can be sent."""
         if value:
             self.pending = signature_of(value)
+
+    def of_media(self, index: int, part: Part) -> str:
+        """The signature to send with the next bytes of a part: its own, with the first ones."""
+        if not isinstance(part, Media) or not part.signature or index in self._placed:
+            return ""
+        self._placed.add(index)
+        return signature_of(part.signature)
 
     def of_call(self, call: ToolCall) -> str:
         """The signature to send with a call, its own or that of the reasoning before it."""

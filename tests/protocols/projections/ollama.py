@@ -35,7 +35,7 @@ class _Decoded:
     def events(self, event: ev.Event) -> Iterator[ev.Event]:
         match event:
             case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
-                logprobs = isinstance(event, ev.TextDelta) and event.logprobs
+                logprobs = isinstance(event, ev.TextDelta) and event.logprobs and event.tokens != ()
                 yield ev.TextDelta(self._in_run(ev.TextDelta), text, logprobs)
             case ev.ReasoningDelta(text=text) if text:
                 yield ev.ReasoningDelta(self._in_run(ev.ReasoningDelta), text)

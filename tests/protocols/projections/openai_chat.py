@@ -8,6 +8,7 @@ from mockllm.core import events as ev
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat.fields import (
+    AUDIO,
     CALLS,
     RAWS,
     REASONING,
@@ -21,9 +22,9 @@ from mockllm.protocols.openai_chat.fields import (
 def project(turn: Turn) -> Turn:
     """The turn that the Decoder reads from the stream of a turn, with `include_usage`.
 
-    All reasoning becomes one part, then all text, then all refusals, then the calls, then the
-    frames of this API in order of arrival. A frame that is itself
-    a chunk with known content is read as that content, not kept as a frame.
+    All reasoning becomes one part, then all text, then all refusals, then the sound, the calls, and
+    the frames of this API in order of arrival. A frame that is itself a chunk with known content is
+    read as that content, not kept as a frame.
     """
     keys = _Keys(turn)
     timed = []
@@ -47,12 +48,18 @@ class _Keys:
     def decoded(self, event: ev.Event) -> ev.Event | None:
         """The event as the Decoder returns it; None if it is lost."""
         match event:
-            case ev.TextDelta() | ev.Cite():
-                return replace(event, part=TEXT)
+            case ev.TextDelta():
+                return replace(event, part=TEXT, tokens=None)
+            case ev.Cite(url=url, passage=passage):
+                bare = replace(event, part=TEXT, passage=None)
+                return bare if url or passage is None else None
             case ev.ReasoningDelta():
                 return replace(event, part=REASONING, summary=False)
             case ev.RefusalDelta():
                 return replace(event, part=REFUSAL)
+            case ev.MediaDelta(media_type=media_type) if media_type.startswith("audio/"):
+                sent = event.data or event.text
+                return replace(event, part=AUDIO, media_type="audio/*") if sent else None
             case ev.ToolStart() | ev.ToolArgs() if event.part in self._calls:
                 return replace(event, part=self._calls[event.part])
             case ev.Raw(api="chat"):

@@ -25,7 +25,7 @@ def project(turn: Turn) -> Turn:
 def _decoded(event: ev.Event, number: int, *, failed: bool) -> ev.Event | None:
     match event:
         case ev.TextDelta():
-            return replace(event, part=0)
+            return replace(event, part=0, tokens=None)
         case ev.RefusalDelta(text=text):
             return ev.TextDelta(0, text)
         case ev.Raw(api="completions"):

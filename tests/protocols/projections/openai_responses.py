@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import normal, sequential
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Part,
     Reasoning,
@@ -20,6 +22,7 @@ from mockllm.core.turn import (
     Turn,
     beats,
 )
+from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.citations import annotations_of, citation
 from mockllm.protocols.openai_responses.decoder import Decoder
@@ -82,13 +85,15 @@ def canonical(fragments: Sequence[str]) -> tuple[str, ...]:
 
 
 def _survives(part: Part) -> bool:
+    if isinstance(part, Media):
+        return part.media_type.startswith("image/")
     return not isinstance(part, Opaque) or (part.api == API and _is_unread(part.frame))
 
 
 def _projected(part: Part, index: int, own: Mapping[str, int]) -> Part:
     match part:
         case Text():
-            return replace(part, citations=projected_citations(part), signature=None)
+            return replace(part, citations=projected_citations(part), signature=None, tokens=())
         case Reasoning():
             return replace(part, signature=part.signature or None)
         case ToolCall():
@@ -96,7 +101,15 @@ def _projected(part: Part, index: int, own: Mapping[str, int]) -> Part:
         case ServerTool():
             id = part.id if own.get(part.id) == index else ""
             return replace(_server_tool(encodable(part)), id=id)
+        case Media():
+            return _image(part)
     return part
+
+
+def _image(image: Media) -> ServerTool:
+    format = dumps({"output_format": image.media_type.removeprefix("image/")})
+    result = base64.b64encode(b"".join(image.data)).decode()
+    return ServerTool("image_generation", fragments=(format,), output=dumps(result))
 
 
 def _server_tool(call: ServerTool) -> ServerTool:
@@ -110,6 +123,10 @@ def _server_tool(call: ServerTool) -> ServerTool:
 
 def _counts(part: Part) -> list[int]:
     """For each beat of a part, how many beats it becomes."""
+    if isinstance(part, Media):
+        counts = [1, *[0] * (beats(part) - 1)]  # its input comes with the end of the item
+        counts[-1] += 1
+        return counts
     if not isinstance(part, ServerTool):
         return [1] * beats(part)
     call = encodable(part)

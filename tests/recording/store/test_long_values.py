@@ -1,5 +1,6 @@
 """Long values in files beside the YAML: which ones, and that nothing changes by it."""
 
+import base64
 import json
 from dataclasses import replace
 from itertools import count
@@ -15,9 +16,12 @@ from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import load
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import (
+    AudioPart,
     FramePart,
+    ImagePart,
     InterleavedPart,
     Match,
+    MediaSource,
     ParallelPart,
     ReasoningPart,
     Scenario,
@@ -44,14 +48,20 @@ KINDS = {
     "long text": TextPart("word " * 20_000),
     "long reasoning": ReasoningPart("word " * 20_000),
     "call in parallel": ParallelPart((ToolPart("f", "a", "{}", signature=BASE64), ToolPart("g"))),
+    "image": ImagePart(MediaSource(b"\x89PNG" * 200, "image/png")),
+    "sound": AudioPart(MediaSource(b"RIFF" * 200, "audio/L16;rate=24000"), "Hello."),
     "interleaved": InterleavedPart((TextPart("Hi"), ReasoningPart("Hm", signature=BASE64)), (1, 0)),
 }
+
+
+ENDINGS = {"image": ".png", "sound": ".bin"}
+"""Of the files that hold bytes and no text."""
 
 
 def names():
     """A function that gives new names of files."""
     numbers = count(1)
-    return lambda: f"long.{next(numbers)}.txt"
+    return lambda ending: f"long.{next(numbers)}{ending}"
 
 
 def written(turn, path):
@@ -72,10 +82,11 @@ def test_a_long_value_has_a_file(kind, tmp_path):
     file."""
     turn = TurnSpec(reply=(KINDS[kind],), finish="stop")
     loaded, files, text = written(turn, tmp_path)
-    assert list(files) == ["long.1.txt"]
-    assert files_of(loaded) == {"long.1.txt"}
+    (name,) = files
+    assert name == f"long.1{ENDINGS.get(kind, '.txt')}"
+    assert files_of(loaded) == {name}
     assert max(map(len, text.splitlines())) < 120
-    if kind != "frame of JSON":
+    if kind not in ("frame of JSON", *ENDINGS):
         assert loaded.reply == turn.reply
     assert with_files(loaded, names()) == (loaded, {})
 
@@ -126,8 +137,10 @@ def test_files_change_nothing(tmp_path_factory, turn):
 def test_an_edited_file_is_an_edited_answer(kind, tmp_path):
     """Where a file was edited, the turn is another one, so that the tape is played no more."""
     loaded, (name,), _ = written(TurnSpec(reply=(KINDS[kind],), finish="stop"), tmp_path)
-    content = (tmp_path / name).read_text().replace("QUJD", "QUJE", 1).replace("word", "work", 1)
-    (tmp_path / name).write_text(content)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content.replace(b"QUJD", b"QUJE", 1).replace(b"word", b"work", 1))
+    if kind in ENDINGS:
+        (tmp_path / name).write_bytes(content + b"more")
     (edited,) = load([tmp_path])
     assert edited.turns[0].reply != loaded.reply
 
@@ -156,4 +169,32 @@ def test_a_folder_writes_and_reads_the_files(tmp_path):
     assert BASE64 not in next(tmp_path.glob("*.yaml")).read_text()
     assert turn.reply[0].signature == BASE64
     assert isinstance(turn.reply[0].signature, TextFile)
+    assert is_unedited(loaded, 0, Folder(tmp_path).tape(turn.recorded))
+
+
+def test_a_folder_writes_and_reads_an_image(tmp_path):
+    """A recorded image of Gemini has a file of its type beside the YAML, the recording decodes to
+    it, and the tape is still played."""
+    png = b"\x89PNG" * 200
+    image = {"mimeType": "image/png", "data": base64.b64encode(png).decode()}
+    part = {"inlineData": image, "thoughtSignature": "c2ln"}
+    parts = [{"text": "Here."}, part]
+    candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
+    usage = {"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5}
+    value = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini-image"}
+    url = "https://generativelanguage.googleapis.com/v1beta/models/gemini-image:generateContent"
+    asked = {"contents": [{"role": "user", "parts": [{"text": "draw"}]}]}
+    sent = json.dumps(asked).encode()
+    one = exchange(sent, [json.dumps(value).encode()], headers=JSON, url=url)
+    folder, drafting = Folder(tmp_path), Drafting()
+    for draft in drafting.add(one, LIVE):
+        drafting.written(draft, folder.write(draft))
+    (loaded,) = load([tmp_path])
+    (turn,) = loaded.turns
+    (name,) = files_of(turn)
+    assert name.endswith(".png")
+    assert (tmp_path / name).read_bytes() == png
+    assert turn.reply[1].image.data == png
+    assert turn.reply[1].signature == "c2ln"
+    assert not turn.recorded.partial
     assert is_unedited(loaded, 0, Folder(tmp_path).tape(turn.recorded))
