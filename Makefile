@@ -8,6 +8,9 @@
 # make conformance  measure all clients of docs/clients.md again; takes an hour
 # make gateways   measure the gateways of docs/gateways.md again; takes half an hour
 # make gateways-ready  install the gateways of mockllm/gateway/presets.yaml, each in an environment of its own
+# make load-ready  install the load-test tools of docs/load-tests.md, but GuideLLM, which takes 6 GB:
+#             make .venv-load-guidellm/.installed
+# make load   measure the load-test tools that are installed again; takes some minutes
 # make site   the whole report on these clients, into build/site
 # make docs   the documentation as a site, into build/docs
 # make release-check  build what a release publishes, and try it in a new environment
@@ -35,6 +38,9 @@ APART := $(filter-out $(LARGE),$(ENVIRONMENTS))
 # stole credentials. Some of them are large, so only `make gateways-ready` and `make test-all` install them.
 GATEWAYS := $(patsubst conformance/gateways/%/requirements.txt,.venv-gw-%/.installed,$(wildcard conformance/gateways/*/requirements.txt)) \
 	$(patsubst %/package-lock.json,%/node_modules/.installed,$(wildcard conformance/gateways/*/package-lock.json))
+
+# Load-test tools, with exact versions of all that they bring.
+LOAD_TOOLS := .venv-load-locust/.installed .venv-load-aiperf/.installed
 
 # llama.cpp's server, to be recorded; where there is no wheel of it its tests skip and say so.
 LLAMA := .venv-llama/.installed
@@ -65,7 +71,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # No test is timed by this: one that waits for ever fails by name, in place of the whole run.
 PYTEST := -n 3 --dist worksteal --timeout 900
 
-.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways conformance site docs release-check check bench mutants upstreams lint types lock clean
+.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways load-ready load conformance site docs release-check check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -101,13 +107,15 @@ with_oldest = if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest $(PY
 # Everything that `make test` needs; what takes time here is fetching and unpacking.
 ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(SCHEMAS) $(SITE)
 
-ready-all: conformance-ready gateways-ready $(LLAMA) .venv-llama_python/.installed .venv-mutants/.installed
+ready-all: conformance-ready gateways-ready load-ready $(LLAMA) .venv-llama_python/.installed .venv-mutants/.installed
 	@$(MAKE) --no-print-directory debian DEBIAN="$(DEBIAN) $(HEAVY)"
 
 # Everything that the clients of docs/clients.md need; the frameworks take minutes.
 conformance-ready: ready $(ENVIRONMENTS)
 
 gateways-ready: $(GATEWAYS)
+
+load-ready: $(LOAD_TOOLS)
 
 debian:
 	@missing=$$(for pair in $(DEBIAN); do command -v $${pair%:*} >/dev/null || printf '%s ' $${pair#*:}; done); \
@@ -159,6 +167,9 @@ gateways: gateways-ready
 	$(BIN)/python -m conformance.measure_gateways
 	$(BIN)/python -m conformance.gateway_page
 
+load: load-ready
+	$(BIN)/python -m conformance.measure_load
+
 # The whole report, with a page for each case that a client gets wrong.
 site: $(VENV)/.installed-test
 	$(BIN)/mockllm report conformance/results/*.json -o build/site
@@ -179,6 +190,11 @@ release-check: $(SITE)
 .venv-%/.installed: conformance/clients/%/requirements.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --no-compile -r $<
+	@touch $@
+
+.venv-load-%/.installed: conformance/load/%/requirements.txt
+	$(PYTHON) -m venv .venv-load-$*
+	.venv-load-$*/bin/python -m pip install --quiet --no-compile --only-binary :all: --no-deps -r $<
 	@touch $@
 
 .venv-gw-%/.installed: conformance/gateways/%/requirements.txt

@@ -34,7 +34,8 @@ class Chat(HttpUser):
 
     @task
     def stream(self) -> None:
-        """One stream; Locust's table gets a line for its first word and one for its latest."""
+        """One stream; Locust's table gets lines for its first word, for the mean time between
+        two words, and for the latest one."""
         began = time.perf_counter()
         with self.client.post(
             PATH, json=BODY, headers=HEADERS, timeout=120, stream=True, catch_response=True
@@ -51,6 +52,7 @@ class Chat(HttpUser):
                 response.failure(f"another text: {len(arrivals)} words, ends in {text[-20:]!r}")
                 return
         report("first word", arrivals[0] - began)
+        report("between two words", (arrivals[-1] - arrivals[0]) / (len(arrivals) - 1))
         late = max(at - arrivals[0] - EVERY * place for place, at in enumerate(arrivals))
         report("latest word, after its time", late)
 

@@ -155,6 +155,18 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @capacity_options
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
+    ("metrics",),
+    lambda metrics: {"metrics": metrics or ("mockllm",)},
+    click.option(
+        "--metrics-names",
+        "metrics",
+        type=click.Choice(["mockllm", "vllm", "otel"]),
+        multiple=True,
+        help="Whose names the figures at /metrics have: mockllm's, vLLM's or OpenTelemetry's; the "
+        "last two name models. May be repeated. Default: mockllm.",
+    ),
+)
+@server_options(
     ("tls",),
     dict,
     click.option("--tls", is_flag=True, help="Speak TLS, with a certificate of this process."),
@@ -203,6 +215,7 @@ def serve(
       mockllm serve scenarios/ --fault cut:after=3events --fault-rate 10% --fault-seed 7
       mockllm serve scenarios/ --quota 'requests=60 tokens=10000 by=key'
       mockllm serve scenarios/ --workers 4
+      mockllm serve scenarios/ --metrics-names vllm
       mockllm serve scenarios/ --state redis://127.0.0.1:6379/0
       mockllm serve scenarios/ --record new_episodes --upstream https://api.openai.com
       mockllm serve scenarios/ --proxy --intercept api.cohere.com

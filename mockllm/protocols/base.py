@@ -202,6 +202,8 @@ class Address:
         any_path: whether each server chooses its own path, so that the body decides.
         creates: the parameters at the end of a path (`--path`) whose values the service makes,
             without `_id`: a POST to the path before them answers with new ones (`create`).
+        provider, task: what OpenTelemetry has of the service (`gen_ai.provider.name`) and of an
+            answer (`gen_ai.operation.name`); provider "": it has no name for it.
     """
 
     name: str
@@ -214,6 +216,8 @@ class Address:
     hosts: tuple[str, ...] = ()
     any_path: bool = False
     creates: tuple[str, ...] = ()
+    provider: str = ""
+    task: str = "chat"
 
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {

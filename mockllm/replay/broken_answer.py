@@ -87,9 +87,9 @@ def broken(
         trailers=answer.trailers if changed.streamed else (),
         bodiless=answer.bodiless and not changed.parts,
         length=changed.length,
-        output_tokens=answer.output_tokens,
     )
-    return replace(plain, fault=replace(changed, parts=()), pace=answer.pace)
+    note = replace(changed, parts=())
+    return replace(plain, fault=note, pace=answer.pace, generated=answer.generated)
 
 
 def break_answered(

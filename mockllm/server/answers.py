@@ -146,7 +146,12 @@ class Answers:
 
     def _running(self) -> int:
         """How many answers that take time are on their way."""
-        return len(self._streaming) - (0 if self._slots is None else self._slots.waiting)
+        return len(self._streaming) - self.waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a slot."""
+        return 0 if self._slots is None else self._slots.waiting
 
     def share(self, shared: SharedSessions) -> None:
         """Plays with state that other processes share."""

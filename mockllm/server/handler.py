@@ -35,7 +35,6 @@ from mockllm.replay.sessions.shared_session import SharedSession
 from mockllm.scenario.model import Scenario
 from mockllm.server.answers import Answers, Chosen, Forward
 from mockllm.server.control.access import ControlAccess
-from mockllm.server.control.metrics import Figures
 from mockllm.server.control.routes import Control
 from mockllm.server.control.server_requests import Readiness, ServerRequests
 from mockllm.server.control.server_view import ServerView
@@ -52,6 +51,8 @@ from mockllm.server.http.request_reading import (
 )
 from mockllm.server.http.sending import break_off
 from mockllm.server.limits.capacity import LEFT
+from mockllm.server.metrics.by_model import Models
+from mockllm.server.metrics.figures import Figures
 from mockllm.server.options import ServerOptions
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Handler:
         self._options, self._answers, self._sessions = options, answers, sessions
         self._shared, self._requests, self._view, self._metrics = shared, requests, view, metrics
         self._streaming = streaming
-        self._pacer = Pacer(metrics.note_late)
+        self._pacer = Pacer(metrics.late.note)
         self.cutting = False
         """Whether the server stops, and ends the answers that are still open."""
 
@@ -197,7 +198,7 @@ class Handler:
         played = Played("error", problems=(LEFT,), api=api)
         exchange = Exchange(arrival.received(target), played, sent, in_use=True)
         self._record(session, exchange)
-        self._end(exchange)
+        self._end(exchange, None)
 
     async def _show(
         self, arrival: Arrival, sent: Sent, shown: Awaitable[web.StreamResponse]
@@ -249,7 +250,7 @@ class Handler:
         if not chosen.close:
             response = write_at_once(arrival.request, answer, sent, self._options)
             if response is not None:
-                self._end(exchange)
+                self._end(exchange, answer)
                 return response
         return await self._send(arrival, exchange, answer, close=chosen.close)
 
@@ -263,8 +264,14 @@ class Handler:
         if isinstance(answer, Forward) or answer.takes_time:
             self._streaming.add(task)
             leaves_at_end(request, True)
-        if self._view.sent is not None:
+        is_timed = isinstance(answer, HttpAnswer) and answer.timed and self._options.speed > 0
+        if is_timed or self._view.sent is not None:
             sent.note_marks()
+        models = self._metrics.models
+        if isinstance(answer, Forward) or answer.generated is None:
+            models = None
+        if models is not None:
+            models.begin(exchange)
         if self._view.watch is not None:
             self._view.watch(exchange)
         try:
@@ -296,11 +303,18 @@ class Handler:
         finally:
             self._streaming.discard(task)
             leaves_at_end(request, False)
-            self._end(exchange)
+            if models is not None:
+                models.end(exchange)
+            self._end(exchange, answer)
 
-    def _end(self, exchange: Exchange) -> None:
-        """Notes that the answer to a request is over."""
-        exchange.sent.finish(time.perf_counter(), stopping=self.cutting)
+    def _end(self, exchange: Exchange, answer: HttpAnswer | Forward | None) -> None:
+        """Notes that the answer to a request is over; None: there was none."""
+        sent = exchange.sent
+        sent.finish(time.perf_counter(), stopping=self.cutting)
+        if isinstance(answer, HttpAnswer) and (sent.marks or self._metrics.models is not None):
+            self._metrics.note_sent(exchange, answer, self._options.speed)
+            if self._view.sent is None:
+                sent.forget_marks()
         exchange.settle()
         self._metrics.note_answered(exchange, self._answers.player.served.by_name)
         if self._shared is not None:
@@ -388,10 +402,11 @@ def make_parts(
 ) -> ServerParts:
     """The parts of a server; `began` is when it started, in seconds of `time.perf_counter`."""
     streaming: set[asyncio.Task[object]] = set()
-    metrics = Figures()
+    metrics = Figures(models=Models() if options.counts_models else None)
 
     def own_figures() -> Figures:
-        return metrics.copy(len(streaming), sessions.dropped)
+        waiting = answers.waiting
+        return metrics.copy(len(streaming) - waiting, sessions.dropped, waiting)
 
     async def figures() -> Figures:
         return own_figures() if state is None else await state.all_figures()

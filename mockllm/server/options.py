@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from mockllm.replay.sessions.exchange import Exchange, Sent
 
 
+MetricNames = Literal["mockllm", "vllm", "otel"]
+"""Whose names the figures for Prometheus have; `otel` are the conventions of OpenTelemetry."""
+
 RecordMode = Literal["none", "once", "new_episodes", "all", "add"]
 """Which exchanges are recorded: none; all, if the folder was empty at the start; those that no
 scenario answers; all, replacing earlier recordings; all, beside earlier recordings."""
@@ -163,6 +166,7 @@ class ServerOptions:
         ignore: what of requests is not compared, for each scenario that has a `match`, besides what
             that ignores.
         tls: whether the server itself speaks TLS, with a certificate of its own authority.
+        metrics: whose names the figures for Prometheus have.
         session_in_body: finds the name of the session in the body of a request that names none
             elsewhere: gateways hand on neither paths nor headers.
     """
@@ -195,3 +199,9 @@ class ServerOptions:
     intercept: InterceptOptions | None = None
     tls: bool = False
     session_in_body: re.Pattern[bytes] | None = None
+    metrics: tuple[MetricNames, ...] = ("mockllm",)
+
+    @property
+    def counts_models(self) -> bool:
+        """Whether there are figures of each model."""
+        return set(self.metrics) != {"mockllm"}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from conformance.load_tools import TOOLS
 from tests.deployment.command_lines import ROOT, parsed, program, run
 from tests.docs.pages import text_of
 
@@ -24,7 +25,8 @@ def blocks(language: str) -> list[str]:
 
 def commands() -> list[list[str]]:
     """The commands of the page, also those of its table."""
-    lines = [line for text in blocks("sh") for line in text.splitlines()]
+    joined = (re.sub(r"\\\n *", "", text) for text in blocks("sh"))
+    lines = [line for text in joined for line in text.splitlines()]
     lines += re.findall(r"^\| .* \| .*?`((?:mockllm|docker|kubectl) [^`]+)`", PAGE, re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
@@ -47,8 +49,10 @@ def test_every_command_of_mockllm_is_right():
     assert found >= 6
 
 
-def test_every_other_command_names_what_is_there():
-    """Files, profiles and services of the commands for Docker, Kubernetes, Locust and k6."""
+def test_every_other_command_names_what_is_there(tmp_path):
+    """Files, profiles and services of the commands for Docker, Kubernetes, Locust and k6; options
+    of the load-test tools that the heavy tests run."""
+    tools = {tool.name: tool.command("http://h", 1, 1, tmp_path) for tool in TOOLS}
     seen = set()
     for words in commands():
         match words:
@@ -62,6 +66,10 @@ def test_every_other_command_names_what_is_there():
                 assert {re.split(r"[.=]", setting)[0] for setting in settings} <= set(values)
             case ["locust", "-f", file, *_] | ["k6", *_, file]:
                 assert (ROOT / file).exists()
+            case ["aiperf" | "guidellm", *options]:
+                assert {word for word in options if word[0] == "-"} <= set(tools[words[0]])
+            case ["yes", *_]:
+                pass
             case ["docker", "compose", "up"] | ["docker", "build", *_]:
                 pass
             case ["docker", "run", *_] | ["mockllm", *_] | ["pip", *_] | ["curl", *_]:
@@ -69,7 +77,8 @@ def test_every_other_command_names_what_is_there():
             case _:
                 pytest.fail(f"this command is not checked: {words}")
         seen.add(words[0])
-    assert seen == {"mockllm", "docker", "kubectl", "helm", "locust", "k6", "pip", "curl"}
+    assert seen >= {"mockllm", "docker", "kubectl", "helm", "pip", "curl"}
+    assert seen >= {"locust", "k6", "aiperf", "guidellm"}
     for service in re.findall(r"docker compose restart (\w+)", PAGE):
         assert service in COMPOSE
 

@@ -4,7 +4,8 @@ import pytest
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.session import Sessions
-from mockllm.server.control.metrics import LATENESS, Figures, render
+from mockllm.server.metrics.figures import LATENESS, Figures
+from mockllm.server.metrics.names import render
 from tests.entries import journal_entry
 
 SCENARIOS = """
@@ -155,9 +156,9 @@ def test_the_number_of_series_is_bounded():
 def test_figures_of_processes_add_up():
     """Processes that are one server hand their figures over as JSON values, and they are added."""
     metrics = Figures()
-    metrics.note_late(0.02, 3)
-    metrics.note_late(-0.001)
-    metrics.note_late(1000)
+    metrics.late.note(0.02, 3)
+    metrics.late.note(-0.001)
+    metrics.late.note(1000)
     metrics.note_store_error()
     metrics.note_answered(journal_entry("POST", "/", {}, b"", api="chat"), {})
     one = metrics.copy(2, 5)
@@ -165,9 +166,9 @@ def test_figures_of_processes_add_up():
     assert total == one
     total.add(one)
     assert total.requests == {("chat", "(none)", "invalid"): 2}
-    assert total.late[LATENESS.index(0.025)] == 6
-    assert (total.late[0], total.late[-1]) == (2, 2)
-    assert total.late_seconds == pytest.approx(2 * (3 * 0.02 + 1000))
+    assert total.late.counts[LATENESS.index(0.025)] == 6
+    assert (total.late.counts[0], total.late.counts[-1]) == (2, 2)
+    assert total.late.total == pytest.approx(2 * (3 * 0.02 + 1000))
     assert (total.open_streams, total.dropped, total.store_errors) == (4, 10, 2)
     assert b"mockllm_store_errors_total 2.0" in render(total)
 

@@ -30,4 +30,5 @@ ADDRESS = Address(
     base_path="/agui",
     any_path=True,
     creates=CREATES,
+    task="invoke_agent",
 )

@@ -68,4 +68,5 @@ ADDRESS = Address(
         other_keys=("ANTHROPIC_AUTH_TOKEN",),
     ),
     hosts=("api.anthropic.com",),
+    provider="anthropic",
 )

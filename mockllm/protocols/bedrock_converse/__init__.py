@@ -41,4 +41,5 @@ ADDRESS = Address(
         other_keys=("AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE"),
         fixed=(("AWS_DEFAULT_REGION", "us-east-1"), ("AWS_REGION", "us-east-1")),
     ),
+    provider="aws.bedrock",
 )

@@ -24,4 +24,5 @@ ADDRESS = Address(
     routes=(Route("POST", "/v2/chat", "generate"),),
     paths=(re.compile(r"/v2/chat$"),),
     env=Environment(base_urls=(("CO_API_URL", ""),), keys=("CO_API_KEY",)),
+    provider="cohere",
 )

@@ -86,4 +86,6 @@ ADDRESS = Address(
         "aiplatform.googleapis.com",
         "*-aiplatform.googleapis.com",
     ),
+    provider="gcp.gemini",
+    task="generate_content",
 )

@@ -46,4 +46,5 @@ ADDRESS = Address(
     base_path="/v1",
     env=ENVIRONMENT,
     hosts=HOSTS,
+    provider="openai",
 )

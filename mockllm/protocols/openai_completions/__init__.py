@@ -28,4 +28,6 @@ ADDRESS = Address(
     paths=(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?(?<!/chat)(?<!/fim)/completions$"),),
     base_path="/v1",
     env=ENVIRONMENT,
+    provider="openai",
+    task="text_completion",
 )

@@ -41,4 +41,5 @@ ADDRESS = Address(
     base_path="/v1",
     env=ENVIRONMENT,
     hosts=HOSTS,
+    provider="openai",
 )

@@ -37,6 +37,7 @@ from mockllm.replay.compilation.http_answer import (
     byte_bounded,
     bytes_answer,
     error_answer,
+    generated,
 )
 from mockllm.replay.compilation.resolve import (
     output_tokens,
@@ -145,7 +146,15 @@ class Replayer:
             pace = Pace(latency, (0,), output_tokens(turn))
         # One that is written part by part needs no `ends`.
         ends = () if answer.segmented else (len(answer.encoded),)
-        return replace(answer, times=numbers, timed=True, ends=answer.ends or ends, pace=pace)
+        made = answer.generated and replace(answer.generated, first=0, beats=len(numbers))
+        return replace(
+            answer,
+            times=numbers,
+            timed=True,
+            ends=answer.ends or ends,
+            pace=pace,
+            generated=made,
+        )
 
     def _latency_of(
         self, selection: Selection, spec: TurnSpec, *, recorded: bool
@@ -194,7 +203,8 @@ def _compile(
     headers = {**protocol.headers(reply, request.stream), **CORS}
     headers |= dict(spec.headers)
     if request.stream:
-        return replace(_streamed(turns, protocol, reply, spec, headers, id, timed), pace=pace)
+        answer = _streamed(turns, protocol, reply, spec, headers, id, timed)
+        return replace(answer, pace=pace, generated=generated(timed, answer.times))
     if turn.error is not None and protocol.background(request.body) is None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
@@ -207,10 +217,8 @@ def _compile(
         tokens = max(map(output_tokens, turns))
         at, pace = 1, replace(pace, pauses=pace.pauses[-1:], tokens=tokens)
     parts = [TimedBytes(at, json_bytes(dumps(body)))]
-    answer = bytes_answer(
-        200, headers.items(), parts, streamed=False, id=id, output_tokens=reply.usage.output
-    )
-    return answer if pace is None else replace(answer, pace=pace)
+    answer = bytes_answer(200, headers.items(), parts, streamed=False, id=id)
+    return replace(answer, pace=pace, generated=generated(turns, answer.times))
 
 
 _NO_TIMES = Timing(ttft=0, every=0)
@@ -247,7 +255,6 @@ def _streamed(
         segmented=segmented,
         ending=ending,
         id=id,
-        output_tokens=reply.usage.output,
     )
 
 

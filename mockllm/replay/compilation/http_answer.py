@@ -6,6 +6,7 @@ It is encoded once, HTTP chunk framing included, so that the server only writes 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -14,10 +15,12 @@ from urllib.parse import urlsplit
 
 from cachetools import LRUCache
 
+from mockllm.core.events import FinishReason
 from mockllm.core.http import Ending, Target, TimedBytes, reason_phrase
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
+from mockllm.core.turn import TokenUsage, Turn, beats
 from mockllm.errors import RequestError
 from mockllm.faults.transmission import Transmission
 from mockllm.matching.selection import Selection
@@ -42,6 +45,41 @@ def byte_bounded(max_bytes: int, size: Callable[[_Value], int]) -> LRUCache[_Key
 
 NO_EXTRA: Mapping[str, Any] = {}
 """No fields that a service adds."""
+
+
+@record
+class Generated:
+    """What a model would have generated for an answer.
+
+    Args:
+        beats: the events with content of the longest choice, as in `mockllm.core.turn.Turn`.
+        first: the part of the body with the first of them.
+        finish: None where the stream is cut, or ends in an error.
+        failed: whether it ends in an error.
+    """
+
+    usage: TokenUsage
+    beats: int
+    first: int
+    finish: FinishReason | None
+    failed: bool = False
+
+
+def generated(choices: Sequence[Turn], times: Sequence[int]) -> Generated:
+    """What turns have generated that are the choices of one answer. The first one has the usage.
+
+    Args:
+        times: when each part of the answer is due, on the clock of the turns' gaps.
+    """
+    turn = choices[0]
+    due = min(choice.gaps[0] if choice.gaps else 0 for choice in choices)
+    return Generated(
+        usage=turn.usage or TokenUsage(0, 0),
+        beats=max(sum(map(beats, choice.parts)) for choice in choices),
+        first=min(bisect_left(times, due), max(0, len(times) - 1)),
+        finish=turn.finish,
+        failed=turn.error is not None,
+    )
 
 
 @record
@@ -71,7 +109,7 @@ class HttpAnswer:
         ends: where each part ends in `encoded`, the last one with the last HTTP chunk; of a timed
             answer only.
         service: the origin of the recorded service, if a header is a URL of it.
-        output_tokens: by its usage; 0 where it has none.
+        generated: what a model would have done for it; None where it is no answer of a model.
         pace: what `times` are drawn from for each request; None: they are the same for all.
     """
 
@@ -93,7 +131,7 @@ class HttpAnswer:
     fault: Transmission | None = None
     ends: tuple[int, ...] = ()
     service: str = ""
-    output_tokens: int = 0
+    generated: Generated | None = None
     pace: Pace | None = None
 
     @property
@@ -219,7 +257,6 @@ def bytes_answer(
     bodiless: bool = False,
     length: int | None = None,
     service: str = "",
-    output_tokens: int = 0,
 ) -> HttpAnswer:
     """An answer with these bytes.
 
@@ -246,7 +283,6 @@ def bytes_answer(
         bodiless=bodiless,
         length=length,
         service=service,
-        output_tokens=output_tokens,
     )
     frames = [*map(chunk, data)] if streamed else data
     head, last = answer.head(), answer.last_chunk if streamed else b""

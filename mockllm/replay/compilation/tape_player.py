@@ -32,6 +32,7 @@ from mockllm.replay.compilation.http_answer import (
     HttpAnswer,
     byte_bounded,
     bytes_answer,
+    generated,
     origin_of,
     points_to,
 )
@@ -194,11 +195,11 @@ def _kept(
     if decoded is None and protocol is not None and tape.exchange.status < 400:
         decoded = recorded_turn(tape.exchange.plain(), protocol, streamed=tape.streamed)
     unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
-    id, usage = None, None
-    if decoded is not None:
-        id, usage = decoded.id or None, decoded.turn.usage
-    played = answer(tape.exchange, id, 0 if usage is None else usage.output)
-    return _Recording(tape.api, tape.streamed, unedited, played)
+    if decoded is None:
+        return _Recording(tape.api, tape.streamed, unedited, answer(tape.exchange))
+    recorded = answer(tape.exchange, decoded.id or None)
+    recorded = replace(recorded, generated=generated((decoded.turn,), recorded.times))
+    return _Recording(tape.api, tape.streamed, unedited, recorded)
 
 
 def load(recorded: Recorded) -> Tape:
@@ -237,9 +238,9 @@ _ENDINGS: Mapping[Cut, Ending] = {
 """How an answer ends, by the end of the recorded one."""
 
 
-def answer(recorded: Captured, id: str | None = None, output_tokens: int = 0) -> HttpAnswer:
+def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
     """The answer with the bytes of a recorded one, in its chunks and at its times; `id` is that by
-    which a client may request or continue it later, and `output_tokens` are those of its usage.
+    which a client may request or continue it later.
 
     If the upstream service closed or reset the connection early, the answer ends in the same way at
     the same byte. If the client closed it, the answer ends normally after the recorded bytes: the
@@ -270,7 +271,6 @@ def answer(recorded: Captured, id: str | None = None, output_tokens: int = 0) ->
         reason=recorded.reason,
         trailers=recorded.trailers,
         service=_service(recorded),
-        output_tokens=output_tokens,
     )
 
 

@@ -25,8 +25,10 @@ ExchangeOutcome = Literal[
     "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
 ]
 
+_NAMES = {"sent.bytes": "bytes_sent", "sent.shown_times": "times"}
+
 _FACTS = {
-    "bytes_sent" if path == "sent.bytes" else path.rpartition(".")[2]: attrgetter(path)
+    _NAMES.get(path, path.rpartition(".")[2]): attrgetter(path)
     for path in (
         "received.method",
         "received.path",
@@ -49,6 +51,7 @@ _FACTS = {
         "sent.stopped",
         "sent.duration",
         "sent.ended",
+        "sent.shown_times",
         "played.quirks",
         "sent.fault",
         "sent.struck",
@@ -142,6 +145,19 @@ NOTHING = Played()
 """Of a request of which nothing is known."""
 
 
+class Times(NamedTuple):
+    """Times of a timed answer, in seconds after its start.
+
+    Args:
+        ttft: until the first event with content; None for an answer that is no stream.
+        itl: the mean between two events with content; None where there are no two.
+    """
+
+    duration: float
+    ttft: float | None = None
+    itl: float | None = None
+
+
 @dataclass(slots=True)
 class Sent:
     """What was sent of an answer, and how that ended. Whoever writes reports it here.
@@ -158,6 +174,8 @@ class Sent:
         client_gone: whether the client went away before the answer was complete.
         stopped: whether the server stopped before the answer was complete.
         duration: in seconds, from the request's arrival to the answer's end.
+        times: when a timed answer was due, and when it was written; None for one that is not
+            timed, or has a fault, or was not sent whole.
         complete: whether the answer ends properly, rather than with a broken connection.
         failed: whether mockllm itself failed while it sent.
         fault: what breaks on the way of the answer, as it is written; "" for nothing.
@@ -176,6 +194,7 @@ class Sent:
     client_gone: bool = False
     stopped: bool = False
     duration: float = 0.0
+    times: tuple[Times, Times] | None = None
     complete: bool = True
     failed: bool = False
     fault: str = ""
@@ -188,6 +207,25 @@ class Sent:
     def note_marks(self) -> None:
         """From now on each write leaves a mark."""
         self.marks = array("d")
+
+    def forget_marks(self) -> None:
+        """The marks are not needed any more."""
+        self.marks = None
+
+    def note_times(self, planned: Times, delivered: Times) -> None:
+        """The times of a timed answer are known."""
+        self.times = planned, delivered
+
+    @property
+    def shown_times(self) -> dict[str, dict[str, float | None]] | None:
+        """`times` as a journal shows them, in whole microseconds."""
+        if self.times is None:
+            return None
+        planned, delivered = (
+            {name: value and round(value, 6) for name, value in Times(*times)._asdict().items()}
+            for times in self.times
+        )
+        return {"planned": planned, "delivered": delivered}
 
     def at_once(self, size: int) -> None:
         """The whole answer went out in one write."""

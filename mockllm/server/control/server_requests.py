@@ -30,12 +30,14 @@ from mockllm.replay.compilation.http_answer import (
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.answers import Answers
 from mockllm.server.control.access import ControlAccess, preflight_headers
-from mockllm.server.control.metrics import CONTENT_TYPE, Figures, render
 from mockllm.server.control.routes import CONTROL_PREFIX, Control, base_urls
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.addresses import url_of
 from mockllm.server.http.delivery import deliver, deliver_parts
 from mockllm.server.http.request_reading import Arrival, closes
+from mockllm.server.metrics.figures import Figures
+from mockllm.server.metrics.names import render
+from mockllm.server.metrics.text import CONTENT_TYPE
 
 
 class Readiness:
@@ -65,7 +67,10 @@ class Readiness:
 
 _PAGE = CONTROL_PREFIX + "ui"
 
-_PROBES = frozenset(CONTROL_PREFIX + name for name in ("health", "ready", "metrics"))
+_METRICS = "/metrics"
+"""Where Prometheus looks if it is told nothing else, as for vLLM."""
+
+_PROBES = frozenset((_METRICS, *(CONTROL_PREFIX + name for name in ("health", "ready", "metrics"))))
 """The routes for probes and Prometheus, which use the address of a pod or container. They answer
 under every name of the server, and tell nothing that a client sent."""
 
@@ -88,18 +93,20 @@ class ServerRequests:
     @staticmethod
     def may_answer(method: str, path: str) -> bool:
         """Whether `answer` is to be called: it costs less to find out here."""
-        return path == "/" or path.startswith(CONTROL_PREFIX) or method == "OPTIONS"
+        return path in ("/", _METRICS) or path.startswith(CONTROL_PREFIX) or method == "OPTIONS"
 
     def answer(self, arrival: Arrival, sent: Sent) -> Awaitable[web.StreamResponse] | None:
         """What answers a request about the server itself; None for all others."""
         request, session = arrival.request, arrival.session
         in_path = request.raw_path.endswith(f"/s/{session}{arrival.target}")
-        if arrival.path.startswith(CONTROL_PREFIX):
+        if arrival.path.startswith(CONTROL_PREFIX) or (
+            arrival.path == _METRICS and self._is_free(arrival)
+        ):
             named = in_path or SESSION_HEADER in arrival.headers
             return self._respond(arrival, sent, session if named else None)
         if arrival.method == "OPTIONS":
             return deliver(request, json_answer(200, {}, preflight_headers(arrival.headers)), sent)
-        if arrival.path == "/" and self._shows_front_page(arrival):
+        if arrival.path == "/" and wants_page(arrival.headers) and self._is_free(arrival):
             page = front_page(
                 request,
                 arrival.headers,
@@ -111,18 +118,18 @@ class ServerRequests:
             return deliver(request, without_body(page) if arrival.method == "HEAD" else page, sent)
         return None
 
-    def _shows_front_page(self, arrival: Arrival) -> bool:
-        """Whether a request for `/` gets the page about the server: no scenario has this route, no
-        service answers, and the client takes a page."""
+    def _is_free(self, arrival: Arrival) -> bool:
+        """Whether the server itself may answer at a path outside of the control routes: no scenario
+        has this route, and no service answers."""
         answers, session = self._answers, arrival.session
         setup = answers.assigned.find(session)
-        if arrival.method not in ("GET", "HEAD") or not wants_page(arrival.headers):
+        if arrival.method not in ("GET", "HEAD"):
             return False
         if answers.proxy is not None or (setup is not None and (setup.gone or setup.proxy)):
             return False
         if self._control.sessions.shared and session != "default":
             return False  # its scenarios may not be here yet
-        return not answers.plain.has(answers.player_of(session), arrival.method, "/", None)
+        return not answers.plain.has(answers.player_of(session), arrival.method, arrival.path, None)
 
     async def _respond(
         self, arrival: Arrival, sent: Sent, session: str | None
@@ -169,7 +176,7 @@ class ServerRequests:
                 return json_answer(503, {"status": "not ready", "problems": problems}, fields)
             return json_answer(200, {"status": "ready"}, fields)
         head = {"content-type": CONTENT_TYPE, **fields}
-        text = TimedBytes(0, render(await self._figures()))
+        text = TimedBytes(0, render(await self._figures(), self._answers.options.metrics))
         return bytes_answer(200, head.items(), [text], streamed=False)
 
 
@@ -231,4 +238,5 @@ _ROUTES = (
     ("/_mockllm/scenarios", "the scenarios"),
     ("/_mockllm/journal", "the requests so far"),
     ("/_mockllm/health", "whether the server answers"),
+    ("/metrics", "figures for Prometheus"),
 )

@@ -154,8 +154,9 @@ class ServerQuotas:
         """The answer to a request that was granted, with what is left afterwards; takes its output
         tokens."""
         owed = [charge for charge in metered.charges if charge.limit.resource == "output-tokens"]
-        if owed and answer.output_tokens:
-            asked = [replace(charge, amount=answer.output_tokens) for charge in owed]
+        tokens = 0 if answer.generated is None else answer.generated.usage.output
+        if owed and tokens:
+            asked = [replace(charge, amount=tokens) for charge in owed]
             taken = await self._take(asked, self._clock(), True)
             later = dict(zip(owed, taken.used, strict=True))
             before = zip(metered.charges, metered.used, strict=True)

@@ -23,7 +23,7 @@ from mockllm.replay.sessions.shared_session import (
     StateOperation,
     unpack,
 )
-from mockllm.server.control.metrics import Figures
+from mockllm.server.metrics.figures import Figures
 from mockllm.server.state.journal_writer import JournalWriter
 from mockllm.server.state.store import StateStore, StoreError
 
