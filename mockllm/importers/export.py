@@ -19,7 +19,8 @@ from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.request import Request
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
-from mockllm.matching.conversation import planned_calls
+from mockllm.matching.branching import way_after, way_of
+from mockllm.matching.conversation import planned_calls, turn_at, turn_index
 from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
@@ -31,6 +32,7 @@ from mockllm.replay.client_requests import client_target, first_body, text_meeti
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.decision import Decision, attempt_answer
+from mockllm.replay.filling import in_form
 from mockllm.scenario import model as m
 from mockllm.tapes.captured import Captured, Cut, Tape, load_tape
 
@@ -126,10 +128,11 @@ def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
     # What was before a recording began is in the history of its first request.
     begin = next((index for index, tape in enumerate(recorded) if tape is not None), 0)
     found: list[Captured] = []
-    for position, turn in enumerate(scenario.turns):
-        tried = turn.for_api(name).attempts
-        tapes = [*(_tape(attempt.recorded) for attempt in tried), recorded[position]]
-        exchanges = list(zip(client.turn(position), tapes, strict=True))
+    for position, index in enumerate(scenario.steps):
+        tried = scenario.turns[index].for_api(name).attempts
+        tapes = [*(_tape(attempt.recorded) for attempt in tried), recorded[index]]
+        # A conversation that may go in several ways goes in one of them.
+        exchanges = list(zip(client.turn(position), tapes, strict=not scenario.varies))
         if position >= begin:
             found += [_recorded(tape, api, exchange) or exchange for exchange, tape in exchanges]
     return found
@@ -138,11 +141,11 @@ def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
 def client_requests(scenario: m.Scenario, protocol: WireProtocol) -> Iterator[Captured]:
     """The exchanges of a client that has the conversation of a scenario over a protocol, one for
     each turn, with nothing broken on the way. They end at a turn that is an HTTP error."""
-    turns = tuple(_unbroken(turn.for_api(protocol.name)) for turn in scenario.turns)
+    turns = tuple(turn.with_each(_unbroken) for turn in scenario.turns)
     client = _Client(replace(scenario, turns=turns), protocol)
-    for position, turn in enumerate(turns):
+    for position in range(len(client.scenario.steps)):
         yield from client.turn(position)
-        if turn.http is not None:
+        if client.failed:
             return
 
 
@@ -185,7 +188,12 @@ def _tape(recorded: m.Recorded | None) -> Tape | None:
 
 @dataclass(slots=True)
 class _Client:
-    """A client that has the conversation of a scenario, with its latest request and answer."""
+    """A client that has the conversation of a scenario, with its latest request and answer.
+
+    Args:
+        way: the scenario as the conversation goes.
+        failed: whether the latest answer is an HTTP error.
+    """
 
     scenario: m.Scenario
     protocol: WireProtocol
@@ -194,13 +202,26 @@ class _Client:
     text: str = ""
     calls: Sequence[ToolCall] = ()
     replayer: Replayer = field(default_factory=Replayer)
+    way: m.Scenario = field(init=False)
+    failed: bool = False
+
+    def __post_init__(self) -> None:
+        self.way = self.scenario
 
     def turn(self, position: int) -> Iterator[Captured]:
-        """The exchanges of one turn: the attempts that fail, then the answer."""
-        spec = self.scenario.turns[position].for_api(self.protocol.name)
-        self.body = self._next(spec, position) if position else self._first()
-        decision = Decision(self._request(), Selection(self.scenario, position, position), spec)
-        protocol, tries = self.protocol, len(spec.attempts) + 1
+        """The exchanges of one turn: the attempts that fail, then the answer. None where the
+        conversation has ended."""
+        protocol, api = self.protocol, self.protocol.name
+        if position and self.scenario.varies:
+            taken = self.way.path[position - 1]
+            self.way = way_after(self.scenario, position - 1, taken, self._request(), ())
+        planned = turn_at(self.way, position, api)
+        if planned is None:
+            return
+        self.body = self._next(planned, position) if position else self._first()
+        decision = self._decision(position, planned)
+        spec = decision.spec
+        self.failed, tries = spec.http is not None, len(spec.attempts) + 1
         for attempt in range(1, tries + 1):
             self.calls, self.text, self.answer_id = (), "", ""
             if attempt == tries and spec.http is None:
@@ -210,6 +231,21 @@ class _Client:
             answer = attempt_answer(self.replayer, decision, protocol, attempt)
             yield self._captured(answer, position)
 
+    def _decision(self, position: int, spec: m.TurnSpec) -> Decision:
+        """How the latest request is answered."""
+        request = self._request()
+        index = turn_index(self.way, position)
+        assert index is not None
+        selection = Selection(self.way, position, index)
+        if self.scenario.varies:
+            if not position:
+                way = way_of(self.scenario, request, 0, ())
+                selection = Selection(way, position, position)
+            selection = in_form(selection, request)
+            self.way = selection.scenario
+            spec = self.way.turns[position].for_api(request.api)
+        return Decision(request, selection, spec)
+
     def _first(self) -> Json:
         text = user_text(self.scenario)
         return first_body(self.protocol, _MODEL, text, self.scenario.tools)
@@ -218,7 +254,7 @@ class _Client:
         """The next request: with results where the answer has calls, else with a user message."""
         protocol, client, expected = self.protocol, self.protocol.client, spec.request
         before = position - 1
-        planned = planned_calls(self.scenario, before, protocol.name) or ()
+        planned = planned_calls(self.way, before, protocol.name) or ()
         # Some APIs have no ids (Gemini), so the ids of the scenario go to the calls in order.
         ids = [call.id for call in planned]
         if len(ids) != len(self.calls):

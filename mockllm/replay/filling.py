@@ -8,9 +8,15 @@ from typing import Any
 from mockllm.core.jsontext import parse
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.errors import RequestError
-from mockllm.matching.branching import way_after, way_to
+from mockllm.matching.branching import branch_number, holds, way_after, way_to
 from mockllm.matching.conditions import last_user_text
-from mockllm.matching.conversation import read_history, turn_index
+from mockllm.matching.conversation import (
+    planned_calls,
+    read_history,
+    tool_parts,
+    turn_at,
+    turn_index,
+)
 from mockllm.matching.routes import RouteRequest, placeholder_values
 from mockllm.matching.selection import Selection
 from mockllm.replay.sessions.exchange import Played
@@ -27,9 +33,22 @@ def filled(selection: Selection, request: Request) -> Selection:
     scenario, index = selection.scenario, selection.index
     if not has_templates(scenario, scenario.turns[index]):
         return selection
-    values = request_values(request, selection.position)
+    values = request_values(request, selection)
     turn, texts = fill(scenario, selection.turn, scenario.turns[index], values)
     return selection.playing(turn, texts)
+
+
+def in_form(selection: Selection, request: Request) -> Selection:
+    """A selection whose turn is the form that answers a request, with its values; of several that
+    may be drawn, the first.
+
+    Raises:
+        RequestError: a text asks for a value that the request does not have.
+    """
+    turn = selection.scenario.turns[selection.index]
+    own = branch_number(turn, request.api, holds(selection, request))
+    number = min(turn.forms()[own].drawn(own))
+    return filled(selection.playing(turn.forms()[number], number, number), request)
 
 
 def has_templates(scenario: Scenario, turn: TurnSpec) -> bool:
@@ -62,11 +81,14 @@ def fill(
     return with_texts(turn, change), tuple(texts)
 
 
-def request_values(request: Request, position: int) -> Values:
+def request_values(request: Request, selection: Selection) -> Values:
     """What the paths of templates begin with, of a request for an answer of a model."""
-    history = read_history(request.messages)
-    calls = history.turns[-1].calls if history.turns else ()
+    history, position = read_history(request.messages), selection.position
     results = [message for message in history.after if message.role == "tool"]
+    if history.turns or not position:
+        calls = [_call(call) for turn in history.turns[-1:] for call in turn.calls]
+    else:
+        calls = _calls_before(selection, request.api)
     return {
         "request": lambda: {
             "user": last_user_text(request),
@@ -74,7 +96,7 @@ def request_values(request: Request, position: int) -> Values:
             "model": request.model,
             "body": request.body,
         },
-        "calls": lambda: [_call(call) for call in calls],
+        "calls": lambda: calls,
         "call": lambda: _of_result(calls, results),
         "results": lambda: [_result(message) for message in results],
         "result": lambda: _result(results[-1]) if results else None,
@@ -98,13 +120,28 @@ def _call(call: CallEcho) -> Mapping[str, Any]:
     return {"name": call.name, "id": call.id, "arguments": _json(call.arguments)}
 
 
-def _of_result(calls: Sequence[CallEcho], results: Sequence[Message]) -> Any:
+def _calls_before(selection: Selection, api: str) -> list[Mapping[str, Any]]:
+    """The calls of the answer that a request names by its id, as the scenario has them. Arguments
+    that had values of an earlier request are not known."""
+    before, position = selection.scenario, selection.position - 1
+    spec, planned = turn_at(before, position, api), planned_calls(before, position, api)
+    if spec is None or planned is None:
+        return []
+    return [
+        {"name": call.name, "id": call.id}
+        if "{{" in (part.arguments or "") and has_templates(before, spec)
+        else _call(CallEcho(call.id, call.name, part.arguments or "{}"))
+        for call, part in zip(planned, tool_parts(spec.reply), strict=True)
+    ]
+
+
+def _of_result(calls: Sequence[Mapping[str, Any]], results: Sequence[Message]) -> Any:
     """The call that the last result answers, else the last call; None where there is none."""
     last = results[-1] if results else None
     answered = [
-        call for call in calls if last and (call.id or call.name) in (last.call_id, last.name)
+        call for call in calls if last and (call["id"] or call["name"]) in (last.call_id, last.name)
     ]
-    return next((_call(call) for call in reversed(answered or calls)), None)
+    return next(reversed(answered or calls), None)
 
 
 def _result(message: Message) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from mockllm.core.request import Request
 from mockllm.core.text import counted, shorten
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.filling import played_selection, played_turn
+from mockllm.replay.filling import played_selection
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import (
@@ -322,8 +322,10 @@ def _answer_summary(
     if exchange.outcome == "played" and scenario is not None and request is not None:
         assert exchange.played.api is not None
         assert exchange.turn is not None
-        spec = played_turn(scenario, exchange.played)
-        yield from _parts(() if spec is None else spec.reply)
+        selection = played_selection(scenario, exchange.played, request)
+        if selection is not None:
+            turn = selection.scenario.turns[selection.index]
+            yield from _parts(turn.for_api(exchange.played.api).reply)
         chunks = _chunks(exchange, scenario, request)
         if chunks is not None:
             yield f"{chunks} chunks"

@@ -173,3 +173,20 @@ def test_routes() -> None:
     answered = player.play(RouteRequest("POST", "/greet", "", {}, body), Session("s"))
     assert answered is not None
     assert answered.answer.data == (b"Hello Ada, m!",)
+
+
+def test_the_call_of_an_answer_that_is_named_by_its_id() -> None:
+    """Where the request has results and no history, the call is that of the scenario's turn."""
+    yaml = """
+scenario: named
+match: {user: go}
+template: true
+turns:
+  - reply: [{tool: f, id: a, arguments: {x: 1}}, {tool: g, id: b, arguments: {y: "{{ turn }}"}}]
+  - reply: {text: "{{ calls[0].arguments.x }} {{ call.name }} {{ call.arguments.y | default('?') }}"}
+"""
+    talk = Talk(yaml, "responses")
+    answered = talk.ask_with("go")
+    talk.messages = [Message("tool", text, call_id=id) for id, text in (("a", "1"), ("b", "2"))]
+    talk.fields = {"previous_response_id": answered.answer.id}
+    assert talk.turn().text == "1 g ?"
