@@ -204,10 +204,13 @@ def test_gemini_has_them_in_a_stream(google: genai.Client) -> None:
 
 def test_gemini_makes_them_up_without_likely_tokens() -> None:
     """With `logprobs: true` a fragment is a token; equal tokens are equal."""
-    made_up = "match: any\nturns: [{reply: {text: aba, split: chars, logprobs: true}}]\n"
-    with ServerThread(loads("scenario: made-up\n" + made_up), ServerOptions(speed=0)) as server:
-        with google_sdk(server.url) as client:
-            body = client.models.generate_content(model="m", contents="Hi")
+    turns = "turns: [{reply: {text: aba, split: chars, logprobs: true}}]"
+    scenarios = loads(f"scenario: made-up\nmatch: any\n{turns}\n")
+    with (
+        ServerThread(scenarios, ServerOptions(speed=0)) as server,
+        google_sdk(server.url) as client,
+    ):
+        body = client.models.generate_content(model="m", contents="Hi")
     assert body.candidates is not None
     (candidate,) = body.candidates
     assert [token for token, _ in chosen(candidate)] == ["a", "b", "a"]
