@@ -24,10 +24,13 @@ def of_responses(responses: Sequence[types.GenerateContentResponse]) -> Answer:
     cites: list[tuple[str, str]] = []
     finishes: list[str] = []
     parts: list[types.Part] = []
+    tokens: list[str] = []
     for response in responses:
         for candidate in (response.candidates or ())[:1]:
             parts += (candidate.content and candidate.content.parts) or ()
             cites += _cites(candidate)
+            logprobs = candidate.logprobs_result
+            tokens += [one.token or "" for one in (logprobs and logprobs.chosen_candidates) or ()]
             if candidate.finish_reason is not None:
                 finishes.append(candidate.finish_reason.value)
     for part in parts:
@@ -44,6 +47,7 @@ def of_responses(responses: Sequence[types.GenerateContentResponse]) -> Answer:
         finish=finish,
         usage=_usage(responses[-1].usage_metadata),
         cites=tuple(cites),
+        tokens="".join(tokens),
     )
     kept_parts = [part for part in parts if part.text != "" or part.thought_signature]
     return Answer(seen, [types.Content(role="model", parts=kept_parts)], id or "")

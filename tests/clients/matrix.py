@@ -48,7 +48,6 @@ LISTED: dict[Cell, str] = {
     ("content-filtered", "agui", "*"): "AG-UI has no finish reason.",
     ("length-truncated", "agui", "*"): "AG-UI has no finish reason.",
     ("logprobs", "anthropic", "*"): "This API has no log probabilities.",
-    ("logprobs", "gemini", "*"): "mockllm does not send Gemini's log probabilities.",
     ("logprobs", "agui", "*"): "This API has no log probabilities.",
     ("malformed-arguments", "gemini", "*"): (
         "Gemini sends arguments as a JSON object: a call with other arguments is left out, and "

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import httpx
 import ollama
 import openai
 import pytest
+from google import genai
+from google.genai import types
 
 from mockllm.replay.loading import loads
 from mockllm.server.options import ServerOptions
@@ -125,10 +129,93 @@ def test_completions_has_them(client: openai.OpenAI) -> None:
 
 def test_ollama_has_them(url: str) -> None:
     """The same tokens, with the likely ones where there are some."""
-    client = ollama.Client(host=url, trust_env=False)
     messages = [{"role": "user", "content": "Hi"}]
-    body = client.chat(model="m", messages=messages, logprobs=True)
+    with ollama.Client(host=url, trust_env=False) as client:
+        body = client.chat(model="m", messages=messages, logprobs=True)
     assert pairs(body.logprobs) == ALL
     assert body.logprobs is not None
     assert pairs(body.logprobs[0].top_logprobs) == [("Hel", -0.1), ("Hey", -2.5)]
     assert body.logprobs[1].top_logprobs is None
+
+
+@pytest.fixture(scope="module")
+def google(url: str) -> Iterator[genai.Client]:
+    with google_sdk(url) as made:
+        yield made
+
+
+@contextmanager
+def google_sdk(url: str) -> Iterator[genai.Client]:
+    with httpx.Client(trust_env=False, timeout=GIVE_UP) as http:
+        options = types.HttpOptions(base_url=url, httpx_client=http)
+        with genai.Client(api_key="k", http_options=options) as made:
+            yield made
+
+
+WANTED = types.GenerateContentConfig(response_logprobs=True, logprobs=2, candidate_count=2)
+
+
+def chosen(candidate: types.Candidate) -> list[tuple[str | None, float | None]]:
+    assert candidate.logprobs_result is not None
+    tokens = candidate.logprobs_result.chosen_candidates or ()
+    return [(token.token, token.log_probability) for token in tokens]
+
+
+def top(candidate: types.Candidate) -> list[list[tuple[str | None, float | None]]]:
+    assert candidate.logprobs_result is not None
+    positions = candidate.logprobs_result.top_candidates or ()
+    return [
+        [(token.token, token.log_probability) for token in position.candidates or ()]
+        for position in positions
+    ]
+
+
+TOP = [[("Hel", -0.1), ("Hey", -2.5)], [("lo", 0)], [(" there", -1.25)]]
+"""A position of which the scenario has no likely tokens has its own."""
+
+
+def test_gemini_has_them_in_a_body(google: genai.Client) -> None:
+    """Each candidate has its tokens, the likely ones, their sum and their average."""
+    body = google.models.generate_content(model="m", contents="Hi", config=WANTED)
+    assert body.candidates is not None
+    for candidate in body.candidates:
+        assert chosen(candidate) == ALL
+        assert top(candidate) == TOP
+        assert candidate.logprobs_result is not None
+        assert candidate.logprobs_result.log_probability_sum == pytest.approx(-1.35)
+        assert candidate.avg_logprobs == pytest.approx(-0.45)
+    assert len(body.candidates) == 2
+
+
+def test_gemini_has_them_in_a_stream(google: genai.Client) -> None:
+    """Each chunk has the tokens of its text; the last one has no text and none."""
+    sent = [
+        (text.parts[0].text, chosen(candidate), top(candidate))
+        for chunk in google.models.generate_content_stream(model="m", contents="Hi", config=WANTED)
+        for candidate in chunk.candidates or ()
+        if (text := candidate.content) and text.parts and text.parts[0].text
+    ]
+    assert sent[::2] == sent[1::2]
+    assert sent[::2] == [
+        (text, [token], [likely])
+        for text, token, likely in zip(["Hel", "lo", " there"], ALL, TOP, strict=True)
+    ]
+
+
+def test_gemini_makes_them_up_without_likely_tokens() -> None:
+    """With `logprobs: true` a fragment is a token; equal tokens are equal."""
+    turns = "turns: [{reply: {text: aba, split: chars, logprobs: true}}]"
+    scenarios = loads(f"scenario: made-up\nmatch: any\n{turns}\n")
+    with (
+        ServerThread(scenarios, ServerOptions(speed=0)) as server,
+        google_sdk(server.url) as client,
+    ):
+        body = client.models.generate_content(model="m", contents="Hi")
+    assert body.candidates is not None
+    (candidate,) = body.candidates
+    assert [token for token, _ in chosen(candidate)] == ["a", "b", "a"]
+    assert top(candidate) == []
+    assert candidate.logprobs_result is not None
+    first, _, last = candidate.logprobs_result.chosen_candidates or ()
+    assert first == last
+    assert first.token_id is not None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from mockllm.core.events import Cite, Frame, StreamError
+from mockllm.core.events import Cite, Frame, StreamError, Token
 from mockllm.core.http import Target
 from mockllm.core.turn import (
     Opaque,
@@ -542,3 +542,14 @@ def test_the_form_of_vertex_ai() -> None:
     assert value["usageMetadata"]["trafficType"] == "ON_DEMAND"
     assert "serviceTier" not in value["usageMetadata"]
     assert value["candidates"][0].keys() == {"content", "finishReason", "avgLogprobs"}
+
+
+def test_vertex_ai_has_no_sum_of_log_probabilities() -> None:
+    """Only the Gemini API sends the sum; the average is that of the tokens."""
+    tokens = (Token("H", -0.25), Token("i", -0.75))
+    turn = Turn((Text(("H", "i"), logprobs=True, tokens=tokens),), "stop")
+    (own,), (vertex,) = (body(turn, vertex=is_vertex)["candidates"] for is_vertex in (False, True))
+    assert own["avgLogprobs"] == vertex["avgLogprobs"] == -0.5
+    assert own["logprobsResult"] == {**vertex["logprobsResult"], "logProbabilitySum": -1.0}
+    chosen = vertex["logprobsResult"]["chosenCandidates"]
+    assert [token["logProbability"] for token in chosen] == [-0.25, -0.75]

@@ -229,7 +229,6 @@ def test_images_and_sounds_are_parts() -> None:
     "field",
     [
         {"urlContextMetadata": {"urlMetadata": [{}]}},
-        {"logprobsResult": {"chosenCandidates": [{"token": "a", "logProbability": -1}]}},
         {"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "LOW"}]},
         {"citationMetadata": {"citationSources": [{"uri": "https://example.com/"}]}},
         {"finishMessage": "Malformed function call: f("},
@@ -242,6 +241,24 @@ def test_other_fields_are_kept(field: Json) -> None:
     (frame,) = [part.frame for part in turn.parts if isinstance(part, Opaque)]
     assert json.loads(frame.data or "") == {"candidates": [{**field, "index": 0}]}
     assert of_frames([frame]) == Turn((Opaque("gemini", frame),))
+
+
+def test_log_probabilities_are_those_of_the_text_beside_them() -> None:
+    """A text with log probabilities has some; without a visible text, or without tokens, they are
+    a frame."""
+    tokens = {"logprobsResult": {"chosenCandidates": [{"token": "a", "logProbability": -1}]}}
+    thought = {"text": "t", "thought": True}
+    assert read(chunk(thought, {"text": "a"}, **tokens)).parts == (
+        Reasoning(("t",)),
+        Text(("a",), logprobs=True),
+    )
+    only_top = {"logprobsResult": {"topCandidates": [{}]}}
+    for alone in (chunk(thought, **tokens), chunk({"text": "a"}, **only_top)):
+        turn = read(alone)
+        (kept,) = [part.frame for part in turn.parts if isinstance(part, Opaque)]
+        result = alone["candidates"][0]["logprobsResult"]
+        assert json.loads(kept.data or "")["candidates"] == [{"logprobsResult": result, "index": 0}]
+        assert not any(part.logprobs for part in turn.parts if isinstance(part, Text))
 
 
 def test_trivial_fields_are_not_kept() -> None:

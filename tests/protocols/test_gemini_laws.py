@@ -12,7 +12,8 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Frame
+from mockllm.core.events import Frame, TextDelta
+from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
@@ -36,7 +37,7 @@ opaques = st.builds(
     | st.sampled_from([Frame(comment="wait"), Frame("[DONE]"), Frame("no JSON"), Frame("[1]")]),
 )
 signed_texts = st.builds(
-    Text, strategies.fragments, strategies.citations, st.just(False), strategies.names
+    Text, strategies.fragments, strategies.citations, st.booleans(), strategies.names
 )
 inputs = st.sampled_from(
     ["", '{"code":"1+1"}', '{"language": "PYTHON", "code": "x"}', '{"queries":["a"]}', "no JSON"]
@@ -119,10 +120,35 @@ def test_fragments_law(turn: Turn) -> None:
 
 @given(strategies.turns(any_part | strategies.tool_calls(well_formed=False), endings=False))
 def test_body_law(turn: Turn) -> None:
-    """The body decodes to the same turn as the stream, up to the cutting."""
+    """The body decodes to the same turn as the stream, up to the cutting; its log probabilities are
+    one list, that of all texts."""
     body = PROTOCOL.encode_body(turn, reply(array=True, partial=True))
     got = PROTOCOL.decode_body(json.loads(json.dumps(body)))
-    assert got.whole() == PROTOCOL.project(turn).whole()
+    expected = PROTOCOL.project(turn)
+    with_logprobs = any(event.logprobs for event in deltas(turn) if event.text)
+    parts = (
+        replace(part, logprobs=with_logprobs) if isinstance(part, Text) else part
+        for part in expected.parts
+    )
+    assert got.whole() == replace(expected, parts=tuple(parts)).whole()
+
+
+def deltas(turn: Turn) -> list[TextDelta]:
+    return [item.event for item in expand(turn) if isinstance(item.event, TextDelta)]
+
+
+@given(strategies.turns(any_part), st.booleans())
+def test_a_body_has_the_log_probabilities_of_its_stream(turn: Turn, vertex: bool) -> None:
+    """Each list of the body has the items of the chunks, in order, and both have one length."""
+    sent: dict[str, list[Any]] = {"chosenCandidates": [], "topCandidates": []}
+    for chunk in chunks(turn, vertex=vertex):
+        for name, items in chunk.get("candidates", [{}])[0].get("logprobsResult", {}).items():
+            sent[name] += items
+    value = PROTOCOL.encode_body(turn, reply(vertex=vertex))
+    result = value.get("candidates", [{}])[0].get("logprobsResult", {})
+    if turn.error is None:
+        assert {name: result.get(name, []) for name in sent} == sent
+    assert len(sent["topCandidates"]) in (0, len(sent["chosenCandidates"]))
 
 
 @given(strategies.turns(any_part))

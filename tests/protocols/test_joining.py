@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.events import Frame
-from mockllm.core.turn import TokenUsage, Turn
+from mockllm.core.turn import Text, TokenUsage, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
@@ -74,6 +74,15 @@ def test_gemini_joins_parts() -> None:
     kinds = [next(iter(part)) for part in candidate["content"]["parts"]]
     assert kinds == ["text", "text", "functionCall", "functionCall"]
     assert candidate["finishReason"] == "STOP"
+
+
+def test_gemini_joins_log_probabilities() -> None:
+    """A chunk with the text of two has the log probabilities of both."""
+    turn = Turn((Text(("a", "b"), logprobs=True),), "stop", TokenUsage(1, 2))
+    (only,) = _played(turn, "gemini", Wire(group=99))
+    (candidate,) = json.loads(only)["candidates"]
+    tokens = candidate["logprobsResult"]["chosenCandidates"]
+    assert [token["token"] for token in tokens] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

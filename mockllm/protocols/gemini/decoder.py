@@ -23,9 +23,10 @@ from mockllm.protocols.base import no_body
 from mockllm.protocols.gemini import API, fields
 from mockllm.protocols.gemini.errors import error_of
 from mockllm.protocols.gemini.grounding import cites_of, merged
+from mockllm.protocols.gemini.logprobs import has_logprobs
 from mockllm.protocols.gemini.media import read_media
 from mockllm.protocols.gemini.partial import ArgumentsWriter
-from mockllm.protocols.gemini.runs import Runs
+from mockllm.protocols.gemini.runs import Kind, Runs
 from mockllm.protocols.gemini.server_tools import (
     CALLS,
     RESULTS,
@@ -138,9 +139,14 @@ class Decoder:
         return events, reason
 
     def _candidate(self, candidate: Fields) -> Iterable[ev.Event]:
+        logprobs, known = has_logprobs(candidate), False
         for part in array(mapping(candidate.get("content")).get("parts")):
-            yield from self._part(mapping(part))
+            for event in self._part(mapping(part), logprobs=logprobs):
+                known = known or (isinstance(event, ev.TextDelta) and event.logprobs)
+                yield event
         rest = {name: value for name, value in candidate.items() if name not in _READ and value}
+        if known:
+            del rest["logprobsResult"]
         self._cites = merged(self._cites, cites_of(candidate.get("groundingMetadata")))
         if rest.get("finishMessage") == fields.CALLS_MESSAGE:
             del rest["finishMessage"]
@@ -162,7 +168,7 @@ class Decoder:
 
     # Parts
 
-    def _part(self, part: Fields) -> Iterable[ev.Event]:
+    def _part(self, part: Fields, *, logprobs: bool) -> Iterable[ev.Event]:
         signature = string(part.get("thoughtSignature"))
         text = part.get("text")
         rest = {name: value for name, value in part.items() if name not in _PART and value}
@@ -180,9 +186,8 @@ class Decoder:
             yield from self._runs.media(*media, signature)
         elif isinstance(text, str) or not rest:
             if text:
-                yield from self._runs.delta(
-                    "thought" if part.get("thought") else "text", str(text), signature
-                )
+                kind: Kind = "thought" if part.get("thought") else "text"
+                yield from self._runs.delta(kind, str(text), signature, logprobs=logprobs)
             elif signature:
                 yield from self._runs.empty(signature)
         else:

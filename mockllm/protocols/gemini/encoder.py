@@ -18,17 +18,18 @@ from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, ServerTool, Text, ToolCall, Turn, beats
-from mockllm.protocols.base import Reply, logprob
+from mockllm.protocols.base import Reply, logprob, tokens_in
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.gemini import fields
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.protocols.gemini.fields import wire
 from mockllm.protocols.gemini.grounding import grounding
+from mockllm.protocols.gemini.logprobs import joined_logprobs, summed_up, write_logprobs
 from mockllm.protocols.gemini.media import with_whole_sounds, write_media
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.gemini.runs import Kind, Signatures
 from mockllm.protocols.gemini.server_tools import call_part, result_part
-from mockllm.protocols.records import Json
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, mapping, plain_object
 
 
@@ -57,6 +58,8 @@ class Encoder:
         self._sent = 0
         self._size = sum(map(self._weight, range(len(turn.parts))))
         self._cites: list[ev.Cite] = []
+        texts = [part for part in turn.parts if isinstance(part, Text)]
+        self._with_top = any(token.top for text in texts for token in text.tokens)
         self._signatures = Signatures()
         self._begun = False
         self._ended = False
@@ -64,8 +67,8 @@ class Encoder:
     def encode(self, event: ev.Event) -> list[Frame]:
         """The frames of one event, in order."""
         match event:
-            case ev.TextDelta(part=part, text=text):
-                return self._text(part, text)
+            case ev.TextDelta():
+                return self._text(event)
             case ev.RefusalDelta(text=text) if text:
                 return self._delta("text", text)
             case ev.ReasoningDelta(text=text) if text:
@@ -105,16 +108,24 @@ class Encoder:
 
     # Texts
 
-    def _text(self, part: int, text: str) -> list[Frame]:
-        signature = self._signatures.of_fragment(part, self._turn.parts[part], text)
-        return self._delta("text", text, signature) if text else []
+    def _text(self, event: ev.TextDelta) -> list[Frame]:
+        part = self._turn.parts[event.part]
+        signature = self._signatures.of_fragment(event.part, part, event.text)
+        if not event.text:
+            return []
+        tokens = tokens_in(event) if event.logprobs else ()
+        logprobs = write_logprobs(tokens, with_top=self._with_top)
+        return self._delta("text", event.text, signature, logprobs)
 
-    def _delta(self, kind: Kind, text: str, signature: str = "") -> list[Frame]:
+    def _delta(
+        self, kind: Kind, text: str, signature: str = "", more: Json | None = None
+    ) -> list[Frame]:
         late = self._late()
         self._signatures.sent(kind, signature)
         thought = {"thought": True} if kind == "thought" else {}
         weight = len(text) if kind == "text" else 0
-        return [*late, self._part({"text": text, **thought, **_signed(signature)}, weight)]
+        part = {"text": text, **thought, **_signed(signature)}
+        return [*late, self._part(part, weight, more)]
 
     def _late(self) -> list[Frame]:
         signature = self._signatures.flush()
@@ -181,9 +192,9 @@ class Encoder:
                 return len(call.name) + len(call.arguments)
         return 0
 
-    def _part(self, part: Json, weight: int = 0) -> Frame:
+    def _part(self, part: Json, weight: int = 0, more: Json | None = None) -> Frame:
         self._sent += weight
-        return self._chunk({"content": {"parts": [part], "role": "model"}})
+        return self._chunk({"content": {"parts": [part], "role": "model"}}, more)
 
     # Calls
 
@@ -297,22 +308,27 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     ]
     body = _joined([value for value in values if isinstance(value, dict)])
     if "candidates" in body:
-        first = {**body["candidates"][0], **_only_in_bodies(turn, options)}
+        first = body["candidates"][0]
+        first |= _only_in_bodies(first, turn, options)
         more = [{**first, "index": index} for index in range(1, options.candidates)]
         body["candidates"] = [first, *more]
     return body
 
 
-def _only_in_bodies(turn: Turn, options: fields.Options) -> Json:
+def _only_in_bodies(candidate: Fields, turn: Turn, options: fields.Options) -> Json:
+    sums = summed_up(candidate, vertex=options.vertex)
     if options.vertex:
-        return {"avgLogprobs": logprob(turn.text + "".join(map(str, turn.tool_calls)))}
+        return sums or {"avgLogprobs": logprob(turn.text + "".join(map(str, turn.tool_calls)))}
     calls = any(fields.arguments_of(call) is not None for call in with_functions(turn).tool_calls)
-    return {"finishMessage": fields.CALLS_MESSAGE} if calls and turn.finish == "tool_calls" else {}
+    if calls and turn.finish == "tool_calls":
+        return {"finishMessage": fields.CALLS_MESSAGE, **sums}
+    return sums
 
 
 def _joined(chunks: Iterable[Json]) -> Json:
     candidate: Json = {}
     parts: list[Json] = []
+    joined: list[Json] = []
     body: Json = {}
     for chunk in chunks:
         if "error" in chunk:
@@ -324,9 +340,11 @@ def _joined(chunks: Iterable[Json]) -> Json:
             _append(parts, content.get("parts"))
             candidate |= {"content": {"parts": parts, "role": "model"}} if content else {}
             candidate |= first
+            joined.append(first)
         body |= chunk
     if not candidate:
         return body
+    candidate |= joined_logprobs(joined)
     parts = with_whole_sounds(parts)
     filled = [part for part in parts if part != {"text": ""}]
     if "content" in candidate:
@@ -363,13 +381,13 @@ def join(first: Frame, second: Frame) -> Frame | None:
     mine, theirs = _only_candidate(one), _only_candidate(other)
     if mine is None or theirs is None or "finishReason" in mine:
         return None
-    if (set(mine) - {"content", "index"}) & set(theirs):
+    if (set(mine) - {"content", "index", "logprobsResult"}) & set(theirs):
         return None  # both have metadata, which cannot be merged
     before = mine["content"]["parts"]
     # The empty text of the last chunk only stands for content that came before.
     more = [part for part in theirs["content"]["parts"] if not before or part != {"text": ""}]
     content = {**mine["content"], **theirs["content"], "parts": [*before, *more]}
-    candidate = {**mine, **theirs, "content": content}
+    candidate = {**mine, **theirs, "content": content, **joined_logprobs((mine, theirs))}
     return Frame(wire({**one, **other, "candidates": [candidate]}))
 
 

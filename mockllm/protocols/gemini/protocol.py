@@ -116,7 +116,8 @@ PROTOCOL = WireProtocol(
     events=records.StreamEvents(
         is_end=_is_end,
         map_text=mapped_text(
-            lambda name, _: name == "text", frozenset({"functionCall", "groundingMetadata"})
+            lambda name, _: name == "text",
+            frozenset({"functionCall", "groundingMetadata", "logprobsResult"}),
         ),
         id_path="responseId",
         model_path="modelVersion",

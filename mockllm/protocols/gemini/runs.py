@@ -43,13 +43,15 @@ class Runs:
         kind, self._kind = self._kind, None
         return [] if kind is None else [ev.PartEnd(self._key)]
 
-    def delta(self, kind: Kind, text: str, signature: str = "") -> Iterator[ev.Event]:
+    def delta(
+        self, kind: Kind, text: str, signature: str = "", *, logprobs: bool = False
+    ) -> Iterator[ev.Event]:
         """The events of a text that is not empty."""
         if self._kind != kind or signature:
             yield from self._begin(kind)
         if kind == "text":
             self.text = self._key
-            yield ev.TextDelta(self._key, text)
+            yield ev.TextDelta(self._key, text, logprobs)
         else:
             yield ev.ReasoningDelta(self._key, text)
         if signature:

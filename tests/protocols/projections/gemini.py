@@ -55,9 +55,10 @@ class _Decoded:
         match event:
             case ev.TextDelta(part=part, text=text):
                 signature = self._signatures.of_fragment(part, self._turn.parts[part], text)
+                logprobs = event.logprobs and event.tokens != ()
                 if text:
                     yield from self._late()
-                    yield from self._runs.delta("text", text, signature)
+                    yield from self._runs.delta("text", text, signature, logprobs=logprobs)
             case ev.RefusalDelta(text=text) if text:
                 yield from self._late()
                 yield from self._runs.delta("text", text)
