@@ -183,7 +183,8 @@ match: {user: go}
 template: true
 turns:
   - reply: [{tool: f, id: a, arguments: {x: 1}}, {tool: g, id: b, arguments: {y: "{{ turn }}"}}]
-  - reply: {text: "{{ calls[0].arguments.x }} {{ call.name }} {{ call.arguments.y | default('?') }}"}
+  - reply:
+      text: "{{ calls[0].arguments.x }} {{ call.name }} {{ call.arguments.y | default('?') }}"
 """
     talk = Talk(yaml, "responses")
     answered = talk.ask_with("go")
