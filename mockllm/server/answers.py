@@ -302,11 +302,12 @@ class Answers:
             refusal = refused(protocol, error, Played(api=protocol.name))
             return _chosen(refusal, target, closes(error))
         raw_path, at = arrival.request.raw_path, arrival.clock - self._began
-        call = ApiCall(protocol, place, arrival.headers, body, session, raw_path, at)
+        sent = (protocol, place, arrival.headers, body, session, raw_path, at)
         if endpoint.operation != "generate":
-            call = call._replace(base=arrival.base, received_at=self._time(arrival))
+            call = ApiCall(*sent, base=arrival.base, received_at=self._time(arrival))
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))
+        call = ApiCall(*sent)
         metered: MeteredCall | None = None
         if self._quotas is not None:
             metered = await self._quotas.meter(call)
@@ -364,7 +365,9 @@ class Answers:
         forward = None
         if proxy is not None:
             forward = await self._passing(proxy, arrival, endpoint, session)
-        if forward is not None or endpoint is not None:
+        # Where scenarios have the route of a job, the jobs of the service do not answer it.
+        is_job = endpoint is not None and endpoint.operation in endpoint.protocol.jobs
+        if forward is not None or (endpoint is not None and not is_job):
             return forward
         return _chosen(
             self.plain.without_faults(self.plain.unanswered(player, sent), arrival.headers)

@@ -130,7 +130,8 @@ def test_answers_are_of_the_official_types(http, run, scenario, api, way):
         assert answer.status_code == 200, answer.text
         return echoed(READ[api, "stream" in options](answer))
 
-    drive(converse(scenario, api), send)
+    # Two choices have twice the tokens.
+    drive(converse(scenario, api, ignored=("usage",) if "n" in options else ()), send)
     run.expects_plays(plays(scenario, api))
 
 

@@ -189,7 +189,7 @@ def usage_of(usage: Json) -> Json:
         "prompt_tokens": given,
         "completion_tokens": made,
         "total_tokens": given + made,
-        "prompt_tokens_details": {"cached_tokens": cached},
+        "prompt_tokens_details": {"cached_tokens": cached, "cache_write_tokens": created},
         "completion_tokens_details": {"reasoning_tokens": thinking},
     }
 

@@ -52,7 +52,7 @@ def _usage(got: Usage | None, expected: Usage | None) -> Usage | None:
     """Counts that the stream has not are not judged, and counts of nothing are none."""
     if got is None or expected is None:
         return expected if expected is None else got
-    names = ("input", "output", "reasoning", "cached")
+    names = ("input", "output", "reasoning", "cached", "cache_written")
     left_out = {name: getattr(expected, name) for name in names if getattr(got, name) is None}
     return replace(got, **left_out)
 
