@@ -22,7 +22,6 @@ from mockllm.core.record import record
 from mockllm.core.request import Message, Request
 from mockllm.core.text import counted, did_you_mean
 from mockllm.errors import NoMatchError
-from mockllm.matching.branching import way_after, way_of
 from mockllm.matching.conditions import (
     first_problem,
     groups_read_message,
@@ -127,6 +126,8 @@ def _continued(
     turns of the model."""
     scenario, position, taken = known.scenario, known.position, known.taken
     if taken is not None:
+        from mockllm.matching.branching import way_after  # few scenarios need it
+
         scenario = way_after(scenario, position, taken, request, later)
     return scenario, position + 1 + len(later)
 
@@ -421,7 +422,11 @@ class Search:
 
     def _way(self, scenario: Scenario, beginning: Beginning) -> Scenario:
         """The scenario as the conversation goes that begins there."""
-        return way_of(scenario, self.request, *beginning) if scenario.varies else scenario
+        if not scenario.varies:
+            return scenario
+        from mockllm.matching.branching import way_of  # few scenarios need it
+
+        return way_of(scenario, self.request, *beginning)
 
     def _beginnings(self) -> Iterator[Beginning]:
         """Where a conversation may begin, the earliest first."""

@@ -8,10 +8,14 @@ its frame (`throttlingException`). Pure.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mockllm.core.http import Target
-from mockllm.core.quotas import Excess
 from mockllm.core.seeded import derive_uuid
 from mockllm.errors import RequestError
+
+if TYPE_CHECKING:
+    from mockllm.core.quotas import Excess
 
 OVERLOADED = "serviceUnavailableException"
 RATE_LIMIT = "throttlingException"

@@ -16,11 +16,10 @@ import re
 import zlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mockllm.core.events import Event, Frame, LineEnd, RefusalDelta, StreamError, TextDelta, Token
 from mockllm.core.http import NO_TARGET, Target
-from mockllm.core.quotas import Excess, Level
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive_int, tokens
@@ -28,7 +27,6 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.sse import SSE
-from mockllm.protocols.jobs import JobCall, JobReply
 from mockllm.protocols.records import (
     Background,
     Choices,
@@ -45,6 +43,10 @@ from mockllm.protocols.records import (
     StoredAnswers,
     StreamEvents,
 )
+
+if TYPE_CHECKING:
+    from mockllm.core.quotas import Excess, Level
+    from mockllm.protocols.jobs import JobCall, JobReply
 
 EPOCH = 1767225600
 """2026-01-01T00:00:00Z. Every answer is "created" within a week after it."""

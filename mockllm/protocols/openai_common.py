@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mockllm.core.events import Frame, StreamError, Usage
 from mockllm.core.http import Target
-from mockllm.core.quotas import Excess, Level
 from mockllm.core.request import OfferedTool, SentFile
 from mockllm.core.seeded import derive, derive_int
 from mockllm.core.turn import Turn
@@ -34,6 +34,9 @@ from mockllm.protocols.values import (
     whole,
 )
 from mockllm.protocols.writing import data_url, is_url
+
+if TYPE_CHECKING:
+    from mockllm.core.quotas import Excess, Level
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(

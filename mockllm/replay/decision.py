@@ -15,7 +15,6 @@ from mockllm.protocols.base import WireProtocol, counted_tokens
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.replay.filling import filled
 from mockllm.replay.jobs import begun
 from mockllm.replay.latency.schedule import Draw, Pace
 from mockllm.replay.loading import quirk_problem
@@ -61,9 +60,12 @@ def for_request(decision: Decision) -> Decision:
     Raises:
         RequestError: the turn has a template that the request has no value for.
     """
-    selection = filled(decision.selection, decision.request)
-    if selection is decision.selection:
+    scenario, index = decision.selection.scenario, decision.selection.index
+    if not scenario.is_template(scenario.turns[index]):
         return decision
+    from mockllm.replay.filling import filled  # few scenarios need it
+
+    selection = filled(decision.selection, decision.request)
     spec = selection.scenario.turns[selection.index].for_api(decision.request.api)
     return replace(
         decision, selection=selection, spec=replace(spec, fault=decision.spec.fault), drawn={}

@@ -31,7 +31,7 @@ def filled(selection: Selection, request: Request) -> Selection:
         RequestError: a text asks for a value that the request does not have.
     """
     scenario, index = selection.scenario, selection.index
-    if not has_templates(scenario, scenario.turns[index]):
+    if not scenario.is_template(scenario.turns[index]):
         return selection
     values = request_values(request, selection)
     turn, texts = fill(scenario, selection.turn, scenario.turns[index], values)
@@ -49,11 +49,6 @@ def in_form(selection: Selection, request: Request) -> Selection:
     own = branch_number(turn, request.api, holds(selection, request))
     number = min(turn.forms()[own].drawn(own))
     return filled(selection.playing(turn.forms()[number], number, number), request)
-
-
-def has_templates(scenario: Scenario, turn: TurnSpec) -> bool:
-    """Whether values of the request may stand in the texts of a turn."""
-    return scenario.template if turn.template is None else turn.template
 
 
 def fill(
@@ -129,7 +124,7 @@ def _calls_before(selection: Selection, api: str) -> list[Mapping[str, Any]]:
         return []
     return [
         {"name": call.name, "id": call.id}
-        if "{{" in (part.arguments or "") and has_templates(before, spec)
+        if "{{" in (part.arguments or "") and before.is_template(spec)
         else _call(CallEcho(call.id, call.name, part.arguments or "{}"))
         for call, part in zip(planned, tool_parts(spec.reply), strict=True)
     ]

@@ -34,7 +34,6 @@ from mockllm.protocols.records import (
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer, json_answer
-from mockllm.replay.filling import played_selection
 from mockllm.replay.jobs import AT_ONCE, JobProgress, rest_of
 from mockllm.replay.sessions.exchange import Exchange, Played, not_kept_whole
 
@@ -142,6 +141,8 @@ class Lookups:
         scenario = self._served.by_name.get(exchange.scenario or "")
         if scenario is None:
             return None
+        from mockllm.replay.filling import played_selection  # few requests need it
+
         selection = played_selection(scenario, exchange.played, request)
         if selection is None:
             return None

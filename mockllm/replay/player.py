@@ -14,7 +14,6 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.errors import NoMatchError, RequestError
-from mockllm.matching.branching import branch_number, holds
 from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.matching.request_validation import check_continuation, check_expectations
@@ -36,7 +35,6 @@ from mockllm.replay.decision import (
     requested_quirks,
 )
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
-from mockllm.replay.filling import played_selection
 from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
 from mockllm.replay.latency.schedule import Draw
 from mockllm.replay.lookups import Lookups
@@ -160,6 +158,7 @@ class Player:
         if not faults or answered.answer.fault or answered.played.outcome not in _PLAYED:
             return answered
         from mockllm.replay.broken_answer import break_answered
+        from mockllm.replay.filling import played_selection
 
         scenario = self.served.by_name.get(answered.played.scenario or "")
         selection = None if scenario is None else played_selection(scenario, answered.played)
@@ -373,6 +372,8 @@ class Player:
 
     def _in_form(self, selection: Selection, request: Request) -> Selection:
         """The selection with the form of its turn whose conditions the request meets."""
+        from mockllm.matching.branching import branch_number, holds  # few scenarios need it
+
         turn = selection.scenario.turns[selection.index]
         number = branch_number(turn, request.api, holds(selection, request))
         return selection.playing(turn.forms()[number], number, number) if number else selection

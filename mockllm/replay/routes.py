@@ -22,7 +22,7 @@ from mockllm.protocols.base import dumps
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
 from mockllm.replay.compilation.tape_player import Recordings
-from mockllm.replay.filling import fill, has_templates, route_values
+from mockllm.replay.filling import fill, route_values
 from mockllm.replay.route_jobs import RouteJobs
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
@@ -101,7 +101,7 @@ class RoutePlayer:
         recorded = self._recordings.play_route(scenario, index)
         if recorded.answer is not None:
             answer = recorded.answer
-        elif has_templates(scenario, turn) and scenario.route is not None:
+        elif scenario.is_template(turn) and scenario.route is not None:
             values = route_values(request, scenario.route)
             answer = route_answer(fill(scenario, index, turn, values)[0])
         else:

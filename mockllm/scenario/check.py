@@ -22,7 +22,6 @@ from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.values import excerpt, suggestion
 from mockllm.scenario.schema_validation import schema_flaws, violations
-from mockllm.scenario.templates import look_like_templates, malformed
 
 Mistake = tuple[KeyPath, str]
 """The path to a value of a scenario, and what is wrong with the value."""
@@ -142,7 +141,9 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
         yield (*path, "go_to"), f"no turn has the name {form.go_to!r}{hint}"
     if form.go_to and form.repeat is True:
         yield (*path, "go_to"), "cannot go with 'repeat: true': the turn answers without end"
-    if form.template or (form.template is None and scenario.template):
+    if scenario.is_template(form):
+        from mockllm.scenario.templates import malformed  # few scenarios need it
+
         for inner, flaw in malformed(form):
             yield (*path, *inner), flaw
         yield from _split_templates(path, form)
@@ -154,11 +155,12 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
 def similar_to_templates(scenario: m.Scenario) -> Iterator[Mistake]:
     """The texts that are sent as they stand, and look as if values were to be put into them. What
     was recorded is left out: services send any text."""
+    from mockllm.scenario.templates import look_like_templates  # servers do not ask
+
     names = re.findall(r"\{\w+\}", "" if scenario.route is None else scenario.route.path)
     for index, turn in enumerate(scenario.turns):
         for path, form in [(("turns", index), turn), *_forms(turn, ("turns", index))]:
-            is_template = scenario.template if form.template is None else form.template
-            if is_template or turn.recorded is not None:
+            if scenario.is_template(form) or turn.recorded is not None:
                 continue
             for inner, text in look_like_templates(form, names):
                 yield (

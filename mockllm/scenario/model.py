@@ -1004,6 +1004,10 @@ class Scenario:
         varies = self.template or any(turn.varies for turn in self.turns)
         object.__setattr__(self, "varies", varies)
 
+    def is_template(self, turn: TurnSpec) -> bool:
+        """Whether values of the request may stand in the texts of a turn."""
+        return self.template if turn.template is None else turn.template
+
     @property
     def jumps(self) -> bool:
         """Whether a conversation may leave turns out (`go_to`)."""

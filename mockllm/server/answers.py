@@ -33,16 +33,17 @@ from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
 from mockllm.server.http.request_reading import Arrival, closes, opens_websocket
-from mockllm.server.limits.capacity import Slots, overloaded
-from mockllm.server.limits.quotas import MeteredCall, ServerQuotas
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
 
 if TYPE_CHECKING:
+    from mockllm.server.limits.capacity import Slots
+    from mockllm.server.limits.quotas import MeteredCall, ServerQuotas
     from mockllm.server.options import RecordOptions
     from mockllm.server.recording.proxy import Proxy
     from mockllm.server.recording.recorded_lines import RecordedLines
     from mockllm.server.state.shared_sessions import SharedSessions
+    from mockllm.server.state.shared_state import SharedState
 from collections.abc import Hashable
 from typing import Any, TypeVar
 
@@ -111,8 +112,7 @@ class Answers:
         self.options = options
         self._began = began
         self._access, self._streaming = access, streaming
-        bound = options.capacity
-        self._slots = None if bound is None else Slots(bound, streaming)
+        self._slots = self._make_slots()
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
@@ -123,7 +123,23 @@ class Answers:
         self._deferred = DeferredWork(streaming)
         self.plain = PlainRoutes(self.routes, fallback=bool(options.fallback))
         self._shared: SharedSessions | None = None
-        self._quotas = ServerQuotas(options.quotas) if options.quotas else None
+        self._quotas = self._make_quotas()
+
+    def _make_slots(self) -> Slots | None:
+        if self.options.capacity is None:
+            return None
+        from mockllm.server.limits.capacity import Slots  # few servers need it
+
+        return Slots(self.options.capacity, self._streaming)
+
+    def _make_quotas(self, state: SharedState | None = None) -> ServerQuotas | None:
+        if not self.options.quotas:
+            return None
+        from mockllm.server.limits.quotas import ServerQuotas  # few servers need it
+
+        if state is None:
+            return ServerQuotas(self.options.quotas)
+        return ServerQuotas(self.options.quotas, state.now, state.take)
 
     def _player(
         self, scenarios: Iterable[Scenario] | ScenarioIndex, session: SessionRequest = _SERVED
@@ -157,9 +173,7 @@ class Answers:
         """Plays with state that other processes share."""
         self._shared = shared
         self._deferred = DeferredWork(self._streaming, shared.state.carry_out)
-        if self._quotas is not None:
-            state = shared.state
-            self._quotas = ServerQuotas(self.options.quotas, state.now, state.take)
+        self._quotas = self._make_quotas(shared.state)
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
@@ -316,7 +330,7 @@ class Answers:
                 answer = error_at(refusal.answer, protocol, place)
                 return Chosen(answer, refusal.played, target)
         if self._slots is not None and (why := await self._why_full(self._slots, arrival)):
-            refusal = overloaded(protocol, why)
+            refusal = self._slots.refusal(protocol, why)
             return Chosen(error_at(refusal.answer, protocol, place), refusal.played, target)
         answered = await self._deferred.play(player, session, partial(player.play, call))
         answer, played = self._here(arrival, answered.answer), answered.played

@@ -50,7 +50,6 @@ from mockllm.server.http.request_reading import (
     silent,
 )
 from mockllm.server.http.sending import break_off
-from mockllm.server.limits.capacity import LEFT
 from mockllm.server.metrics.by_model import Models
 from mockllm.server.metrics.figures import Figures
 from mockllm.server.options import ServerOptions
@@ -195,6 +194,8 @@ class Handler:
             return
         api, target = self._answers.found(arrival)
         sent = Sent(arrival.clock, client_gone=True)
+        from mockllm.server.limits.capacity import LEFT  # few servers need it
+
         played = Played("error", problems=(LEFT,), api=api)
         exchange = Exchange(arrival.received(target), played, sent, in_use=True)
         self._record(session, exchange)

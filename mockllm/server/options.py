@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from mockllm.core.record import record
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
-from mockllm.replay.quota_plan import Quota
 from mockllm.scenario.model import AutoPart, Ignored
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from mockllm.recording.drafting.draft import Line
     from mockllm.recording.drafting.matches import MatchRule
     from mockllm.redaction.rules import Rules
+    from mockllm.replay.quota_plan import Quota
     from mockllm.replay.sessions.exchange import Exchange, Sent
 
 

@@ -15,7 +15,6 @@ from mockllm.core.text import did_you_mean
 from mockllm.errors import Problem, UsageError
 from mockllm.replay.fault_plan import read_plan
 from mockllm.replay.latency.plan import LatencyPlan
-from mockllm.replay.quota_plan import read_quotas
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.model import AutoPart, Scenario
 
@@ -368,9 +367,17 @@ fault_options = server_options(
 """Adds the options of faults."""
 
 
+def _quotas(quotas: tuple[str, ...]) -> dict[str, Any]:
+    if not quotas:
+        return {}
+    from mockllm.replay.quota_plan import read_quotas  # few servers need it
+
+    return {"quotas": read_quotas(quotas)}
+
+
 quota_options = server_options(
     ("quotas",),
-    lambda quotas: {"quotas": read_quotas(quotas)},
+    _quotas,
     click.option(
         "--quota",
         "quotas",

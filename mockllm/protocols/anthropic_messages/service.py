@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
-from mockllm.core.quotas import Excess, Level
 from mockllm.core.seeded import derive_int, derive_uuid
 from mockllm.errors import RequestError
 from mockllm.protocols import aws
@@ -28,6 +28,9 @@ from mockllm.protocols.base import (
     retry_headers,
 )
 from mockllm.protocols.records import Json, ServiceError
+
+if TYPE_CHECKING:
+    from mockllm.core.quotas import Excess, Level
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(529, StreamError("Overloaded", "overloaded_error")),

@@ -6,10 +6,10 @@ https://docs.cohere.com/reference/errors
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
-from mockllm.core.quotas import Excess, Level
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, retry_headers
@@ -17,6 +17,9 @@ from mockllm.protocols.checks import Checks
 from mockllm.protocols.cohere.fields import uuid
 from mockllm.protocols.records import Fields, Json, ServiceError
 from mockllm.protocols.values import kind
+
+if TYPE_CHECKING:
+    from mockllm.core.quotas import Excess, Level
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(503, StreamError("the service is overloaded, please try again")),

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
-from mockllm.core.quotas import Excess
 from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
 from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import Json, ServiceError
 from mockllm.protocols.values import mapping, string
+
+if TYPE_CHECKING:
+    from mockllm.core.quotas import Excess
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -19,7 +20,9 @@ from mockllm.protocols.routes import parse_query
 from mockllm.redaction.credentials import masked_headers, masked_url
 from mockllm.replay.sessions.exchange import Received
 from mockllm.server.http.aiohttp_internals import UNREADABLE, intercepted
-from mockllm.server.limits.capacity import Slot
+
+if TYPE_CHECKING:
+    from mockllm.server.limits.capacity import Slot
 
 SESSION_NAME = r"[A-Za-z0-9._-]{1,128}"
 _NO_QUERY: Mapping[str, str] = {}

@@ -87,6 +87,14 @@ class Slots:
         slots = counted(self._capacity.concurrent, "answer")
         return f"the server works on {slots} at the same time{waiting} (--max-concurrent)"
 
+    def refusal(self, protocol: WireProtocol, why: str) -> Answered:
+        """The error of a service that has no slot for a request."""
+        error = service_error(protocol, "overloaded", RETRY_AFTER)
+        seed = derive("refused", error.message)
+        answer = error_answer(protocol, error, seed, retry_after=RETRY_AFTER)
+        played = Played("error", answer.status, (why,), protocol.name, retry_after=RETRY_AFTER)
+        return Answered(answer, played)
+
     def enter(self) -> Slot | None:
         """A slot, or one in the queue; None where both are full."""
         if self._free:
@@ -125,12 +133,3 @@ class Slots:
             if self._queue.popleft().take():
                 return
         self._free += 1
-
-
-def overloaded(protocol: WireProtocol, why: str) -> Answered:
-    """The error of a service that has no slot for a request."""
-    error = service_error(protocol, "overloaded", RETRY_AFTER)
-    seed = derive("refused", error.message)
-    answer = error_answer(protocol, error, seed, retry_after=RETRY_AFTER)
-    played = Played("error", answer.status, (why,), protocol.name, retry_after=RETRY_AFTER)
-    return Answered(answer, played)

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mockllm.core.quotas import Charge, Taken
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
@@ -26,6 +26,9 @@ from mockllm.replay.sessions.shared_session import (
 from mockllm.server.metrics.figures import Figures
 from mockllm.server.state.journal_writer import JournalWriter
 from mockllm.server.state.store import StateStore, StoreError
+
+if TYPE_CHECKING:
+    from mockllm.core.quotas import Charge, Taken
 
 _REDIS = ("redis://", "rediss://", "valkey://", "valkeys://", "unix://")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mockllm.core.quotas import Charge, Taken
 from mockllm.core.record import record
 from mockllm.replay.sessions.shared_session import StateOperation, Stored, Turn
+
+if TYPE_CHECKING:
+    from mockllm.core.quotas import Charge, Taken
 
 MOST_NAMES = 65_536
 """How many names of evicted sessions a store remembers."""
