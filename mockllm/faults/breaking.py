@@ -17,11 +17,10 @@ from mockllm.faults.strikes import (
     error_kind,
     pace,
     place_of,
-    service_error,
     strike_of,
 )
 from mockllm.faults.transmission import Circumstances, Transmission, split_at
-from mockllm.protocols.base import dumps
+from mockllm.protocols.base import dumps, service_error
 from mockllm.scenario.fault_model import Fault, Place, faults_text
 
 

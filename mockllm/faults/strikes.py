@@ -8,7 +8,7 @@ from mockllm.core.events import Event, Frame, Start, Timed
 from mockllm.core.http import Ending
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Turn
-from mockllm.errors import MockLLMError, RequestError
+from mockllm.errors import MockLLMError
 from mockllm.faults.places import HEADERS, seen_events
 from mockllm.faults.transmission import Circumstances
 from mockllm.protocols.base import WireProtocol
@@ -76,25 +76,6 @@ def pace(fault: Fault) -> tuple[int, int]:
     each = fault.number("every") or 1_000_000 / fault.number("rate", 1)
     size = max(1, -(-_TICK // max(1, int(each)))) if each < _TICK else 1
     return size, round(each * size)
-
-
-def service_error(
-    protocol: WireProtocol, kind: str, retry_after: float | None = None
-) -> RequestError:
-    """An error of a service, by its kind.
-
-    Args:
-        retry_after: in seconds.
-    """
-    failure = protocol.service_errors[kind]
-    own = failure.error
-    return RequestError(
-        own.message,
-        status=failure.status,
-        type=own.type,
-        code=own.code,
-        retry_after=retry_after,
-    )
 
 
 def error_frames(around: Circumstances, before: bytes, kind: str) -> bytes:

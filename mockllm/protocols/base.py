@@ -413,16 +413,27 @@ def api_key(headers: Mapping[str, str], target: Target) -> str:
     return given.rpartition(" ")[2] if signer is None else signer[1]
 
 
+def service_error(
+    protocol: WireProtocol, kind: str, retry_after: float | None = None
+) -> RequestError:
+    """An error of a service, by its kind.
+
+    Args:
+        retry_after: in seconds.
+    """
+    failure = protocol.service_errors[kind]
+    own = failure.error
+    return RequestError(
+        own.message,
+        status=failure.status,
+        type=own.type,
+        code=own.code,
+        retry_after=retry_after,
+    )
+
+
 def exceeded(protocol: WireProtocol, target: Target, excess: Excess) -> RequestError:
     """The error for a request that exceeds a limit, in the words of the service."""
     if protocol.quota_error is not None:
         return protocol.quota_error(target, excess)
-    service = protocol.service_errors["rate_limit"]
-    error = service.error
-    return RequestError(
-        error.message,
-        status=service.status,
-        type=error.type,
-        code=error.code,
-        retry_after=excess.wait,
-    )
+    return service_error(protocol, "rate_limit", excess.wait)

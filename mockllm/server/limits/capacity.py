@@ -14,8 +14,7 @@ from aiohttp import web
 
 from mockllm.core.seeded import derive
 from mockllm.core.text import counted
-from mockllm.faults.strikes import service_error
-from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.base import WireProtocol, service_error
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.http_answer import error_answer
 from mockllm.replay.sessions.exchange import Played

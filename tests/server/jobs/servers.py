@@ -12,6 +12,26 @@ from mockllm import loads
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 
+BATCHED = """
+scenario: capital
+match: {user: Norway}
+turns:
+  - reply: {text: Oslo.}
+---
+scenario: slow
+match: {user: slow}
+turns:
+  - reply: {text: Done.}
+    job: {pending: 3 polls}
+---
+scenario: late
+match: {user: late}
+turns:
+  - reply: {text: Done.}
+    job: {pending: 1 poll, expires: true}
+"""
+"""Scenarios that answer the requests of batches: at once, later, and too late."""
+
 
 @contextmanager
 def urls(text: str, folder: Path, count: int, **options: Any) -> Iterator[Iterator[str]]:

@@ -11,30 +11,13 @@ import anthropic
 import pytest
 from anthropic import Anthropic
 
-from tests.server.jobs.servers import urls
+from tests.server.jobs.servers import BATCHED, urls
 
-SCENARIOS = """
-scenario: capital
-match: {user: Norway}
-turns:
-  - reply: {text: Oslo.}
----
+SCENARIOS = f"""{BATCHED}---
 scenario: limited
-match: {user: limited}
+match: {{user: limited}}
 turns:
   - http: 429
----
-scenario: slow
-match: {user: slow}
-turns:
-  - reply: {text: Done.}
-    job: {pending: 3 polls}
----
-scenario: late
-match: {user: late}
-turns:
-  - reply: {text: Done.}
-    job: {pending: 1 poll, expires: true}
 """
 
 Client = Callable[[], Anthropic]

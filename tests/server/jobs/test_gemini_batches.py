@@ -12,26 +12,9 @@ import pytest
 from google import genai
 from google.genai import errors, types
 
-from tests.server.jobs.servers import urls
+from tests.server.jobs.servers import BATCHED, urls
 
-SCENARIOS = """
-scenario: capital
-match: {user: Norway}
-turns:
-  - reply: {text: Oslo.}
----
-scenario: slow
-match: {user: slow}
-turns:
-  - reply: {text: Done.}
-    job: {pending: 3 polls}
----
-scenario: late
-match: {user: late}
-turns:
-  - reply: {text: Done.}
-    job: {pending: 1 poll, expires: true}
-"""
+SCENARIOS = BATCHED
 
 Client = Callable[[], genai.Client]
 

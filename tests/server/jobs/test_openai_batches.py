@@ -12,42 +12,25 @@ import openai
 import pytest
 from openai import OpenAI
 
-from tests.server.jobs.servers import urls
+from tests.server.jobs.servers import BATCHED, urls
 
-SCENARIOS = """
-scenario: capital
-match: {user: Norway}
-turns:
-  - reply: {text: Oslo.}
----
+SCENARIOS = f"""{BATCHED}---
 scenario: limited
-match: {user: limited}
+match: {{user: limited}}
 turns:
   - http: 429
 ---
 scenario: broken
-match: {user: broken}
+match: {{user: broken}}
 turns:
-  - reply: {text: Oslo.}
-    fault: {cut: {after: 10 bytes}}
----
-scenario: slow
-match: {user: slow}
-turns:
-  - reply: {text: Done.}
-    job: {pending: 3 polls}
----
-scenario: late
-match: {user: late}
-turns:
-  - reply: {text: Done.}
-    job: {pending: 1 poll, expires: true}
+  - reply: {{text: Oslo.}}
+    fault: {{cut: {{after: 10 bytes}}}}
 ---
 scenario: embedded
 route: POST /v1/embeddings
-match: {body: {input: hello}}
+match: {{body: {{input: hello}}}}
 turns:
-  - answer: {json: {object: list, data: []}}
+  - answer: {{json: {{object: list, data: []}}}}
 """
 
 Client = Callable[[], OpenAI]
