@@ -313,6 +313,34 @@ def test_an_answer_of_so_many_words(api: str) -> None:
     assert [len(fragment) for fragment in getattr(part, "fragments")] == [3] + [4] * 39  # noqa: B009
 
 
+@pytest.mark.parametrize("api", PROTOCOLS)
+def test_the_prompt_of_an_automatic_answer_is_counted(api: str) -> None:
+    """So a longer prompt has more input tokens."""
+    prompt = replace(HELLO, messages=(Message("user", "word " * 100),))
+    for request, count in ((HELLO, 7), (prompt, 125)):
+        for answer in answers(player(fallback=AutoPart("40")), api, Parameters(), request):
+            assert answer.usage is not None
+            assert answer.usage.input == count
+
+
+@pytest.mark.parametrize("written", ["input: 50", "input: 50, output: 9"])
+@pytest.mark.parametrize("head", ["defaults: {usage: {%s}}", "usage: {%s}"])
+def test_a_written_prompt_counts(written: str, head: str) -> None:
+    """In the turn or in the defaults."""
+    where = head % written
+    default, turn = (where, "") if where.startswith("defaults") else ("", where + ", ")
+    reply = "{reply: {auto: true}, " + turn + "repeat: true}"
+    text = f"scenario: a\nmatch: any\n{default}\nturns: [{reply}]"
+    for answer in answers(player(text), "chat", Parameters()):
+        assert answer.usage is not None
+        assert answer.usage.input == 50
+
+
+def test_no_usage_stays_no_usage() -> None:
+    text = "scenario: a\nmatch: any\nturns: [{reply: {auto: true}, usage: none, repeat: true}]"
+    assert [answer.usage for answer in answers(player(text), "chat", Parameters())] == [None, None]
+
+
 def test_lengths_are_drawn_for_each_request() -> None:
     """The same request gets the same answer in any server; another prompt, or another seed, gets
     another one."""

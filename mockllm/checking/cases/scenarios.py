@@ -42,6 +42,7 @@ def single(scenario: Scenario, position: int = 0) -> Scenario:
         turns=(scenario.turns[position].with_each(_alone),),
         obey=(),
         restart=False,
+        template=False,
     )
 
 
@@ -56,7 +57,7 @@ def singles(scenario: Scenario, api: Api) -> Iterator[Scenario]:
         for number, form in alone.turns[0].answering(api).items():
             name = f"{alone.name}-form-{number}" if number else alone.name
             only = replace(form, branches=(), one_of=())
-            yield replace(alone, name=name, turns=(only,), template=False)
+            yield replace(alone, name=name, turns=(only,))
 
 
 def _alone(turn: TurnSpec) -> TurnSpec:

@@ -1,5 +1,5 @@
-"""What a request decides of the reply of a turn: its automatic parts, and the limits that it obeys.
-Pure."""
+"""What a request decides of the reply of a turn: its automatic parts, the tokens of its prompt, and
+the limits that it obeys. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.protocols.base import WireProtocol
-from mockllm.scenario.model import AnyPart, Scenario, TurnSpec
+from mockllm.protocols.base import WireProtocol, counted_tokens
+from mockllm.scenario.model import AnyPart, Scenario, TurnSpec, UsageSpec
 
 if TYPE_CHECKING:
     from mockllm.replay.auto.limits import Limits
@@ -21,16 +21,18 @@ class Adaptation:
 
     Args:
         auto: the parts in place of an automatic one; () where the reply has none.
+        input_tokens: of the request, for the usage of an automatic reply.
         limits: those that the reply obeys.
     """
 
     auto: tuple[AnyPart, ...] = ()
+    input_tokens: int | None = None
     limits: Limits | None = None
 
     def applied(self, spec: TurnSpec, scenario: Scenario) -> TurnSpec:
         """The turn as the request gets it."""
         if self.auto:
-            spec = replace(spec, reply=self.auto)
+            spec = replace(spec, reply=self.auto, usage=self._usage(spec, scenario))
         if self.limits is None:
             return spec
         from mockllm.replay.auto.limits import obeyed
@@ -40,6 +42,13 @@ class Adaptation:
         if choices and obeying.usage is not None:  # all of them are counted
             obeying = replace(obeying, usage=replace(obeying.usage, output=None))
         return replace(obeying, choices=choices)
+
+    def _usage(self, spec: TurnSpec, scenario: Scenario) -> UsageSpec | None:
+        """The usage of a turn, with the tokens of the request where it does not say how many."""
+        written, default = spec.usage, scenario.defaults.usage
+        if any(usage is not None and usage.input is not None for usage in (written, default)):
+            return written
+        return replace(written or default or UsageSpec(), input=self.input_tokens)
 
 
 def adaptation(
@@ -60,4 +69,5 @@ def adaptation(
         return Adaptation(limits=limits)
     from mockllm.replay.auto.autoreply import automatic_reply
 
-    return Adaptation(automatic_reply(spec, scenario, request, protocol), limits)
+    parts = automatic_reply(spec, scenario, request, protocol)
+    return Adaptation(parts, max(1, counted_tokens(request)), limits)
