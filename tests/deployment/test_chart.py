@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import mockllm
+from mockllm.scenario.model import AutoPart
 from tests.deployment.command_lines import ROOT, parsed, program, run, schema_program
 from tests.deployment.test_manifests import resources, validated
 from tests.timeouts import GIVE_UP
@@ -107,7 +108,7 @@ def test_the_values_have_their_effect(tmp_path):
     assert server["resources"]["limits"] == {"memory": "2Gi"}
     assert values["env"][0] in server["env"]
     options = parsed(server["args"])
-    assert (options["state"], options["fallback"]) == (values["store"], "auto")
+    assert (options["state"], options["fallback"]) == (values["store"], AutoPart())
     assert found["ConfigMap"]["data"] == values["scenarios"]
 
 

@@ -162,7 +162,8 @@ def test_a_recording_that_is_too_old(project, run, service):
     lines = result.stdout.str().count("was recorded on 2020-01-02")
     assert lines == 2
     result.stdout.fnmatch_lines("*hello.1.jsonl was recorded on 2020-01-02, * at most 28 are *")
-    project.makeini("[pytest]\nmockllm_max_age = 30d:error\n")
+    age = "mockllm_max_age = 30d:error"
+    project.makeini(f"[pytest]\nasyncio_default_fixture_loop_scope = function\n{age}\n")
     result = run(both("Hello"))
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines("*hello.1.jsonl was recorded on 2020-01-02, *")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm.core.events import StreamError
-from mockllm.core.turn import Text, ToolCall, Turn
+from mockllm.core.events import Frame, StreamError
+from mockllm.core.turn import Opaque, Text, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.agui import QUIRKS as AGUI
 from mockllm.quirks.base import Quirk, Variant
@@ -142,6 +142,14 @@ def test_any_turn_plays(api: str, data: st.DataObject) -> None:
     for own, quirk, variant in FORMS:
         if own == api:
             assert_plays(turn, api, quirk, variant)
+
+
+@pytest.mark.parametrize("error", ['"boom"', "null", "[1]", "{}"])
+def test_an_error_of_any_form_plays(error: str) -> None:
+    frame = Frame(f'{{"type":"error","error":{error}}}')
+    for api, quirk, variant in FORMS:
+        if api == "responses":
+            assert_plays(Turn((Opaque(api, frame),)), api, quirk, variant)
 
 
 @pytest.mark.slow

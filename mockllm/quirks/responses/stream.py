@@ -166,7 +166,7 @@ def _failed(items: list[Item], context: Context) -> list[Item]:
 def _code_null(items: list[Item], context: Context) -> list[Item]:
     failing = _failing(items)
     for item in failing:
-        if kind(item) == "error":
+        if kind(item) == "error" and isinstance(event(item).get("error"), dict):
             item.data["error"]["code"] = None
     return [item for item in failing if kind(item) != "response.failed"]
 
