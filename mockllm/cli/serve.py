@@ -24,7 +24,7 @@ from mockllm.cli.options.parameters import (
     path_arguments,
     quirk_option,
     quota_options,
-    read_scenarios,
+    served_scenarios,
     server_options,
 )
 from mockllm.cli.options.recording import output_option, record_options, recording_options
@@ -210,7 +210,7 @@ def serve(
       mockllm serve scenarios/
       mockllm serve scenarios/ --port 0 --quiet
       mockllm serve weather.yaml --reload --speed 0
-      mockllm serve scenarios/ --fallback auto --log-format json
+      mockllm serve --fallback auto --log-format json
       mockllm serve scenarios/ --quirk sse-crlf
       mockllm serve scenarios/ --fault cut:after=3events --fault-rate 10% --fault-seed 7
       mockllm serve scenarios/ --quota 'requests=60 tokens=10000 by=key'
@@ -220,10 +220,11 @@ def serve(
       mockllm serve scenarios/ --record new_episodes --upstream https://api.openai.com
       mockllm serve scenarios/ --proxy --intercept api.cohere.com
     """
-    if not paths:
+    if not paths and (not server["fallback"] or reload or mode is not None):
         raise UsageError(
             "serve needs files or folders with scenarios; `mockllm init scenarios` writes a "
-            "first one, then: mockllm serve scenarios"
+            "first one, then: mockllm serve scenarios; or let it answer all requests by itself: "
+            "mockllm serve --fallback auto"
         )
     record = None
     if mode is not None:
@@ -297,9 +298,9 @@ def _check_there(paths: tuple[Path, ...], target: Path | None) -> None:
 def _scenarios(paths: tuple[Path, ...], target: Path | None) -> tuple[Scenario, ...]:
     """The scenarios of the paths; the one that is recorded to may have none."""
     if target not in paths:
-        return read_scenarios(paths)
+        return served_scenarios(paths)
     from mockllm.recording.store.folder import Folder
 
     others = tuple(path for path in paths if path != target)
     recorded = Folder(target).scenarios()
-    return (read_scenarios(others) if others else ()) + recorded
+    return served_scenarios(others) + recorded

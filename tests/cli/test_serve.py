@@ -44,6 +44,16 @@ def test_the_first_lines(program, folder):
     assert lines[5] == f"  OPENAI_BASE_URL={served.url}/v1  # chat, responses, completions"
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_no_scenarios(program, workers):
+    """Automatic answers need none."""
+    options = ["--fallback", "auto(tokens=5)", "--workers", workers]
+    served = program("serve", *options, "--port", "0").listening()
+    assert served.line_with("OPENAI_BASE_URL")
+    status, body = chat(served.url, "hello")
+    assert (status, len(json.loads(body)["choices"][0]["message"]["content"].split())) == (200, 5)
+
+
 def test_a_line_for_each_request(program, folder):
     """Each request has one line with scenario, turn, outcome, status and time."""
     served = program("serve", folder, "--port", "0").listening()

@@ -307,6 +307,11 @@ def read_scenarios(
     return load(paths or (shipped_scenarios(),), warn)
 
 
+def served_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
+    """The scenarios that a server has, of files and folders; without any it answers by itself."""
+    return read_scenarios(paths) if paths else ()
+
+
 def _share(value: str | float) -> float:
     if isinstance(value, float):
         return value

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.options.parameters import read_scenarios
+from mockllm.cli.options.parameters import served_scenarios
 from mockllm.cli.serving.listening import Loop, run_server, uncollected
 from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from mockllm.cli.serving.start_errors import cannot_listen
@@ -234,7 +234,7 @@ def run_worker(
             reuse_port=shared is None,
         )
         try:
-            server = MockServer(read_scenarios(plan.paths), options)
+            server = MockServer(served_scenarios(plan.paths), options)
             run_server(
                 server,
                 report,
