@@ -7,6 +7,7 @@ from collections.abc import Container
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from mockllm.core.seeded import tokens
 from mockllm.core.turn import Text, Turn
 from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
@@ -99,7 +100,7 @@ def expected(
         ids: whether the client gets ids of calls: some models of Gemini send none, and the client
             of Ollama drops them.
     """
-    turn = _resolved(scenario, position, api, user_text)
+    turn = resolved(scenario, position, api, user_text)
     projected = PROTOCOLS[api].project(turn)
     seen = _seen(
         projected,
@@ -116,18 +117,31 @@ def expected(
 
 def written(scenario: Scenario, position: int, api: str, user_text: str = "") -> Seen:
     """The content of the scenario without the losses of the API; `finish` is neutral."""
-    return _seen(_resolved(scenario, position, api, user_text))
+    return _seen(resolved(scenario, position, api, user_text))
 
 
 def conveyed(scenario: Scenario, position: int, api: str, user_text: str = "") -> Seen:
     """The content of the scenario after the losses of the API; `finish` is neutral."""
-    projected = PROTOCOLS[api].project(_resolved(scenario, position, api, user_text))
+    projected = PROTOCOLS[api].project(resolved(scenario, position, api, user_text))
     seen = expected(scenario, position, api, user_text)
     return replace(seen, finish=projected.finish or "")
 
 
-def _resolved(scenario: Scenario, position: int, api: str, user_text: str) -> Turn:
-    return resolve(scenario, position, api, auto=(TextPart(user_text),))
+def resolved(
+    scenario: Scenario, position: int, api: str, user_text: str, *, referenced: bool = False
+) -> Turn:
+    """The turn; an automatic one repeats the last message, and counts all messages of the request.
+
+    Args:
+        referenced: the request names earlier answers by their ids, so that they are not counted.
+    """
+    turn = resolve(scenario, position, api, auto=(TextPart(user_text),))
+    spec = turn_at(scenario, position, api)
+    if turn.usage is None or spec is None or not spec.is_auto:
+        return turn
+    # "Hello" and each "Go on." have as many tokens.
+    messages = position + 1 if referenced else 2 * position + 1
+    return replace(turn, usage=replace(turn.usage, input=messages * tokens(user_text)))
 
 
 def _seen(turn: Turn, finish: str | None = None) -> Seen:

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.matching.conversation import turn_at
 from mockllm.protocols.base import dumps
-from mockllm.replay.compilation.resolve import resolve
-from mockllm.scenario.model import Scenario, TextPart
+from mockllm.scenario.model import Scenario
 from tests.clients.conversation import (
     SCENARIOS,
     next_user_text,
@@ -27,6 +26,7 @@ from tests.clients.conversation import (
     result,
     tools,
 )
+from tests.clients.oracle import resolved
 
 CLIENT = Path(__file__).parent / "vercel"
 NODE = shutil.which("node")
@@ -295,9 +295,8 @@ def _input(call: ToolCall) -> tuple[Any, bool]:
 
 
 def _turn(scenario: Scenario, position: int, api: str) -> Turn:
-    # An automatic answer repeats the last user message.
     user_text = opening(scenario) if position == 0 else next_user_text(scenario, position - 1, api)
-    return resolve(scenario, position, api, auto=(TextPart(user_text),))
+    return resolved(scenario, position, api, user_text, referenced=api == "responses")
 
 
 def without_ids(steps: list[Step], api: str) -> list[Step]:
