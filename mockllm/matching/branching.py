@@ -28,18 +28,6 @@ _UNKNOWN = TurnSpec()
 id."""
 
 
-def way_of(
-    scenario: Scenario, request: Request, start: int, turns: Sequence[ModelTurn]
-) -> Scenario:
-    """A scenario as a conversation goes.
-
-    Args:
-        start: the index of the message at which the conversation begins.
-        turns: the turns of the model since then.
-    """
-    return _walked(scenario, request, start, turns)
-
-
 def way_after(
     scenario: Scenario, position: int, taken: Taken, request: Request, turns: Sequence[ModelTurn]
 ) -> Scenario:
@@ -50,15 +38,23 @@ def way_after(
         turns: the turns of the model after it.
     """
     known = [*[(_NOT_KNOWN, _UNKNOWN)] * position, (taken, _form(scenario, taken))]
-    return _walked(scenario, request, 0, turns, known)
+    return way_of(scenario, request, 0, turns, known)
 
 
 def way_to(scenario: Scenario, position: int, turn: int, form: int) -> Scenario:
     """A scenario as a conversation went of which only one answer is known: that is its last
     turn."""
-    taken = (turn, form, scenario.steps.index(turn))
+    taken = taken_at(scenario, position, turn, form)
     known = (taken, _form(scenario, taken))
     return _way(scenario, [*[(_NOT_KNOWN, _UNKNOWN)] * position, known])
+
+
+def taken_at(scenario: Scenario, position: int, turn: int, form: int) -> Taken:
+    """Which form of a turn answered, of an answer whose way is not known."""
+    steps = scenario.steps
+    # A turn that repeats has several steps. Without jumps, the position says which it was.
+    step = position % len(steps) if scenario.restart else min(position, len(steps) - 1)
+    return turn, form, step if steps[step] == turn else steps.index(turn)
 
 
 _NOT_KNOWN: Taken = (0, 0, 0)
@@ -70,23 +66,31 @@ def _form(scenario: Scenario, taken: Taken) -> TurnSpec:
     return scenario.turns[turn].forms()[form]
 
 
-def _walked(
+def way_of(
     scenario: Scenario,
     request: Request,
     start: int,
     turns: Sequence[ModelTurn],
     known: Sequence[_Step] = (),
 ) -> Scenario:
+    """A scenario as a conversation goes.
+
+    Args:
+        start: the index of the message at which the conversation begins.
+        turns: the turns of the model since then.
+        known: the forms that are known to have answered before these turns.
+    """
     steps = list(known)
     step = _next_step(scenario, *known[-1]) if known else 0
     for turn in turns:
         if step is None:
             break
-        index, position = scenario.steps[step], len(steps)
+        index, form = scenario.steps[step], 0
         spec = scenario.turns[index]
-        way = _way(scenario, [*steps, ((index, 0, step), spec)])
-        holds = _holds_before(way, request, start, turn)
-        form = _form_of(spec, turn, request.api, holds, scenario, position)
+        if spec.branches or spec.one_of:
+            way = _way(scenario, [*steps, ((index, 0, step), spec)])
+            judge = _holds_before(way, request, start, turn)
+            form = _form_of(spec, turn, request.api, judge, scenario, len(steps))
         steps.append(((index, form, step), spec.forms()[form]))
         step = _next_step(scenario, *steps[-1])
     if step is not None:
@@ -132,6 +136,14 @@ def holds(selection: Selection, request: Request) -> Holds:
         return all(condition.met for condition in judged)
 
     return judge
+
+
+def branched(selection: Selection, request: Request) -> Selection:
+    """The selection with the form of its turn whose conditions a request meets, before one of
+    several is drawn."""
+    turn = selection.scenario.turns[selection.index]
+    number = branch_number(turn, request.api, holds(selection, request))
+    return selection.playing(turn.forms()[number], number, number) if number else selection
 
 
 def _form_of(

@@ -8,7 +8,7 @@ from typing import Any
 from mockllm.core.jsontext import parse
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.errors import RequestError
-from mockllm.matching.branching import branch_number, holds, way_after, way_to
+from mockllm.matching.branching import branched, taken_at, way_after, way_to
 from mockllm.matching.conditions import last_user_text
 from mockllm.matching.conversation import (
     planned_calls,
@@ -45,10 +45,12 @@ def in_form(selection: Selection, request: Request) -> Selection:
     Raises:
         RequestError: a text asks for a value that the request does not have.
     """
+    selection = branched(selection, request)
     turn = selection.scenario.turns[selection.index]
-    own = branch_number(turn, request.api, holds(selection, request))
-    number = min(turn.forms()[own].drawn(own))
-    return filled(selection.playing(turn.forms()[number], number, number), request)
+    if turn.one_of:
+        number = selection.form + 1
+        selection = selection.playing(turn.one_of[0].turn, number, number)
+    return filled(selection, request)
 
 
 def fill(
@@ -197,5 +199,5 @@ def way_on(scenario: Scenario, played: Played, request: Request) -> Scenario:
     position, turn = played.position, played.turn
     if not scenario.varies or position is None or turn is None or turn >= len(scenario.turns):
         return scenario
-    taken = (turn, played.form, scenario.steps.index(turn))
+    taken = taken_at(scenario, position, turn, played.form)
     return way_after(scenario, position, taken, request, ())

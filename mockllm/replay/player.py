@@ -349,7 +349,9 @@ class Player:
         if selection.continued and strict:
             check_continuation(selection, request, protocol)
         if selection.scenario.varies:
-            selection = self._in_form(selection, request)
+            from mockllm.matching.branching import branched  # few scenarios need it
+
+            selection = branched(selection, request)
             deciding.selection = selection
         spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
@@ -369,14 +371,6 @@ class Player:
             request, selection, spec, quirks, lasting, path=call.path, faults=faults
         )
         return decision if spec.one_of else for_request(decision)
-
-    def _in_form(self, selection: Selection, request: Request) -> Selection:
-        """The selection with the form of its turn whose conditions the request meets."""
-        from mockllm.matching.branching import branch_number, holds  # few scenarios need it
-
-        turn = selection.scenario.turns[selection.index]
-        number = branch_number(turn, request.api, holds(selection, request))
-        return selection.playing(turn.forms()[number], number, number) if number else selection
 
     def _accepted_upstream(self, refusal: RequestError, call: ApiCall) -> Decision:
         """The decision for a request that the API refuses but a recorded service accepted.

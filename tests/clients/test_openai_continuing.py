@@ -5,6 +5,7 @@ from __future__ import annotations
 import openai
 import pytest
 
+from mockllm import ServerOptions, ServerThread, loads
 from mockllm.scenario.model import Scenario
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
@@ -113,6 +114,30 @@ def test_retrieve_and_delete(client, run):
         client.responses.retrieve(response.id)
     with pytest.raises(openai.NotFoundError, match=response.id):
         client.responses.delete(response.id)
+
+
+def test_a_later_answer_of_a_turn_that_repeats():
+    """What is retrieved is what was answered, ids of items included, and the conversation goes
+    on."""
+    text = """
+scenario: thrice
+match: any
+turns:
+  - {repeat: 3, one_of: [{text: Heads.}, {text: Tails.}]}
+  - {reply: {text: The end.}}
+"""
+    with (
+        ServerThread(loads(text), ServerOptions(speed=0)) as server,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0) as client,
+    ):
+        answer = client.responses.create(model=MODEL, input="toss")
+        for _ in range(2):
+            answer = client.responses.create(
+                model=MODEL, input="toss", previous_response_id=answer.id
+            )
+            assert client.responses.retrieve(answer.id).output == answer.output
+        last = client.responses.create(model=MODEL, input="toss", previous_response_id=answer.id)
+        assert last.output_text == "The end."
 
 
 def test_responses_not_stored(client, run):
