@@ -16,6 +16,7 @@ import re
 import zlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mockllm.core.events import Event, Frame, LineEnd, RefusalDelta, StreamError, TextDelta, Token
@@ -53,6 +54,16 @@ EPOCH = 1767225600
 
 dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """A value as compact JSON text, with fields in their order and no needless escapes."""
+
+
+def created_at(seed: str) -> int:
+    """When something was "created", in seconds since 1970; derived from a seed, such as its id."""
+    return EPOCH + derive_int(seed, "created", below=7 * 86400)
+
+
+def rfc3339(seconds: int) -> str:
+    """A time, from seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def logprob(text: str) -> float:
@@ -93,7 +104,7 @@ class Reply:
     @property
     def created(self) -> int:
         """When the answer was "created", in seconds since 1970; derived from the seed."""
-        return EPOCH + derive_int(self.seed, "created", below=7 * 86400)
+        return created_at(self.seed)
 
 
 class Encoder(Protocol):

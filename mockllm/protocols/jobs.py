@@ -1,6 +1,6 @@
 """What the routes of a service work with that make batches and files, follow them and list them.
 
-Only types and pure functions; `mockllm.replay.service_jobs` has the jobs of a session.
+Only types; `mockllm.replay.service_jobs` has the jobs of a session.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
-from mockllm.errors import RequestError
 from mockllm.protocols.records import JobState, Json
 
 
@@ -122,17 +121,3 @@ class JobReply:
 
 
 JobHandler = Callable[[JobCall], JobReply]
-
-_MOST_DIGITS = 9
-"""Of a number in a query. Python reads at most 4,300."""
-
-
-def page_size(target: Target, default: int, most: int) -> int:
-    """The `limit` of a query."""
-    text = target.query.get("limit", str(default))
-    if not text.isdecimal() or len(text) > _MOST_DIGITS or not 1 <= int(text) <= most:
-        raise RequestError(
-            f"Invalid 'limit': expected a whole number from 1 to {most}, got '{text}'.",
-            param="limit",
-        )
-    return int(text)

@@ -23,6 +23,7 @@ from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, NumberedFrame, ServiceError
 from mockllm.protocols.values import (
     array,
+    digits,
     kind,
     mapping,
     objects,
@@ -512,6 +513,18 @@ def not_found(kind: str, id: str, param: str = "id") -> RequestError:
     return RequestError(f"No such {kind} object: {id}", status=404, param=param)
 
 
+def page_size(target: Target, default: int, most: int) -> int:
+    """The `limit` of a query."""
+    text = target.query.get("limit", str(default))
+    size = digits(text)
+    if size is None or not 1 <= size <= most:
+        raise RequestError(
+            f"Invalid 'limit': expected a whole number from 1 to {most}, got '{text}'.",
+            param="limit",
+        )
+    return size
+
+
 def listed(values: list[Json], after: str | None, limit: int) -> Json:
     """A page of a list of objects with ids: those behind the id `after`."""
     ids = [value["id"] for value in values]
@@ -521,8 +534,8 @@ def listed(values: list[Json], after: str | None, limit: int) -> Json:
         "object": "list",
         "data": page,
         "first_id": page[0]["id"] if page else None,
-        "last_id": page[-1]["id"] if page else None,
         "has_more": start + limit < len(values),
+        "last_id": page[-1]["id"] if page else None,
     }
 
 

@@ -105,6 +105,15 @@ def within_input(usage: Usage) -> Usage:
     return replace(usage, cached=cached, cache_written=written)
 
 
+MOST_DIGITS = 9
+"""Of a number in a query. Python reads at most 4,300."""
+
+
+def digits(text: str) -> int | None:
+    """The number that a query has; None for other text."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
+
+
 def whole(value: object) -> int | None:
     """The value if it is a whole number, also one written as a float; otherwise None."""
     if isinstance(value, float) and value.is_integer():

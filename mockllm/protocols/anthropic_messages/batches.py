@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
-from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages.service import page, rfc3339
-from mockllm.protocols.base import EPOCH, Operation, dumps
+from mockllm.protocols.anthropic_messages.service import page
+from mockllm.protocols.base import Operation, created_at, dumps, rfc3339
 from mockllm.protocols.jobs import JobCall, JobHandler, JobReply, Work, WorkItem, WorkOutcome
 from mockllm.protocols.records import JobState, Json
 from mockllm.protocols.values import mapping, string
@@ -21,17 +20,15 @@ from mockllm.protocols.values import mapping, string
 _KIND = "batch"
 _PATH = "/v1/messages"
 _DAY = 86400
-_WEEK = 7 * _DAY
 _MOST_ID = 64
 
 
 @record
 class _Batch:
-    """A batch: the ids that the client gave the requests, and their answers; None before any."""
+    """A batch, and the ids that the client gave its requests."""
 
     id: str
     custom_ids: Sequence[str]
-    work: Work | None
 
 
 def _id(token: str) -> str:
@@ -67,44 +64,46 @@ def _items(body: bytes) -> dict[str, WorkItem]:
     return items
 
 
-def _found(call: JobCall, id: str) -> _Batch | None:
-    """The batch with an id; None where there is none."""
+def _found(call: JobCall, id: str) -> tuple[_Batch, Work] | None:
+    """The batch with an id, and what its requests get; None where there is none."""
     kept = call.jobs.find(id)
     if kept is None:
         return None
     items = _items(kept.body)
-    return _Batch(id, tuple(items), call.jobs.work(id, tuple(items.values())))
+    return _Batch(id, tuple(items)), call.jobs.work(id, tuple(items.values()))
 
 
 def _named(call: JobCall) -> tuple[_Batch, Work]:
     id = call.target.segments["batch_id"]
-    batch = _found(call, id)
-    if batch is None or batch.work is None:
+    found = _found(call, id)
+    if found is None:
         raise RequestError(f"batch_id: no message batch {id!r}", status=404, param="batch_id")
-    return batch, batch.work
+    return found
 
 
-def _counts(batch: _Batch, state: JobState) -> dict[str, int]:
+def _counts(batch: _Batch, state: JobState, outcomes: Sequence[WorkOutcome] = ()) -> dict[str, int]:
     total = len(batch.custom_ids)
     counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
     if state == "cancelled":
         return counts | {"canceled": total}
-    if state != "done" or batch.work is None:
+    if state != "done":
         return counts | {"processing": total}
-    for outcome in batch.work.outcomes:
+    for outcome in outcomes:
         counts[_result(outcome)["type"]] += 1
     return counts
 
 
-def _object(call: JobCall, batch: _Batch, state: JobState) -> Json:
-    begin = EPOCH + derive_int(batch.id, "created", below=_WEEK)
+def _object(
+    call: JobCall, batch: _Batch, state: JobState, outcomes: Sequence[WorkOutcome] = ()
+) -> Json:
+    begin = created_at(batch.id)
     is_over = state in ("done", "cancelled")
     results = f"{call.url}/v1/messages/batches/{batch.id}/results"
     return {
         "id": batch.id,
         "type": "message_batch",
         "processing_status": "ended" if is_over else "in_progress",
-        "request_counts": _counts(batch, state),
+        "request_counts": _counts(batch, state, outcomes),
         "ended_at": rfc3339(begin + 2) if is_over else None,
         "created_at": rfc3339(begin),
         "expires_at": rfc3339(begin + _DAY),
@@ -116,19 +115,20 @@ def _object(call: JobCall, batch: _Batch, state: JobState) -> Json:
 
 def _create(call: JobCall) -> JobReply:
     items = _items(call.body)
-    batch = _Batch(_id(call.jobs.new(_KIND)), tuple(items), None)
+    batch = _Batch(_id(call.jobs.new(_KIND)), tuple(items))
     return JobReply(_object(call, batch, "created"), batch.id)
 
 
 def _show(call: JobCall) -> JobReply:
     batch, work = _named(call)
-    return JobReply(_object(call, batch, work.state(polled=True)))
+    return JobReply(_object(call, batch, work.state(polled=True), work.outcomes))
 
 
 def _cancel(call: JobCall) -> JobReply:
     batch, work = _named(call)
-    if work.state() != "pending":
-        return JobReply(_object(call, batch, work.state()))
+    state = work.state()
+    if state != "pending":
+        return JobReply(_object(call, batch, state, work.outcomes))
     canceling = {"processing_status": "canceling", "ended_at": None, "results_url": None}
     shown = _object(call, batch, work.cancel())
     return JobReply({**shown, **canceling, "request_counts": _counts(batch, "pending")})
@@ -170,12 +170,10 @@ def _result(outcome: WorkOutcome) -> Json:
 def _list(call: JobCall) -> JobReply:
     """A page of the batches, the latest first."""
     found = [_found(call, _id(token)) for token in call.jobs.tokens(_KIND)]
-    batches = {batch.id: batch for batch in found if batch is not None}
+    batches = {one[0].id: one for one in found if one is not None}
     ids, has_more = page(list(batches), call.target)
-    shown = []
-    for id in ids:
-        work = batches[id].work
-        shown.append(_object(call, batches[id], "created" if work is None else work.state()))
+    listed = [batches[id] for id in ids]
+    shown = [_object(call, batch, work.state(), work.outcomes) for batch, work in listed]
     return JobReply(
         {
             "data": shown,

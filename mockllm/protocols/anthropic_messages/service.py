@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from mockllm.core.events import StreamError
@@ -26,6 +25,7 @@ from mockllm.protocols.base import (
     counted_tokens,
     looked_up_model,
     retry_headers,
+    rfc3339,
 )
 from mockllm.protocols.records import Json, ServiceError
 
@@ -192,11 +192,6 @@ def quota_error(target: Target, excess: Excess) -> RequestError:
         status=429,
         retry_after=excess.wait,
     )
-
-
-def rfc3339(seconds: int) -> str:
-    """A time, from seconds since 1970."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # Lookups

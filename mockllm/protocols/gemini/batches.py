@@ -7,29 +7,23 @@ a `BatchJob`. A batch is an operation; it is the request that created it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from mockllm.core.http import Target
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
-from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError
-from mockllm.protocols.base import EPOCH, Operation
+from mockllm.protocols.base import Operation, created_at, rfc3339
 from mockllm.protocols.gemini.request import model_of
 from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.jobs import JobCall, JobHandler, JobReply, Work, WorkItem, WorkOutcome
 from mockllm.protocols.records import Fields, JobState, Json
-from mockllm.protocols.values import array, mapping, string
+from mockllm.protocols.values import array, digits, mapping, string
 
 _KIND = "batch"
 _TYPE = "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch"
-_WEEK = 7 * 86400
 _MOST = 1000
 """How many batches a page has."""
-
-_MOST_DIGITS = 9
-"""Of a number in a query. Python reads at most 4,300."""
 
 _CODES = {
     "CANCELLED": 1,
@@ -57,13 +51,12 @@ _STATES: Mapping[JobState, str] = {
 
 @record
 class _Batch:
-    """A batch: what its creation says of it, and its requests; `work` is None at its creation."""
+    """A batch: what its creation says of it, and its requests."""
 
     name: str
     model: str
     given: Fields
     requests: Sequence[Fields]
-    work: Work | None
 
 
 def _name(token: str) -> str:
@@ -89,8 +82,8 @@ def _read(body: bytes) -> tuple[Fields, Sequence[Fields]]:
     return given, requests
 
 
-def _found(call: JobCall, name: str) -> _Batch | None:
-    """The batch of that name; None where there is none."""
+def _found(call: JobCall, name: str) -> tuple[_Batch, Work] | None:
+    """The batch of that name, and what its requests get; None where there is none."""
     kept = call.jobs.find(name)
     if kept is None:
         return None
@@ -98,7 +91,7 @@ def _found(call: JobCall, name: str) -> _Batch | None:
     model = kept.path.rpartition("/models/")[2].rpartition(":")[0]
     path = f"/v1beta/models/{model}:generateContent"
     items = [WorkItem(path, _body(mapping(get(request, "request")))) for request in requests]
-    return _Batch(name, model, given, requests, call.jobs.work(name, items))
+    return _Batch(name, model, given, requests), call.jobs.work(name, items)
 
 
 def _body(request: Fields) -> Json:
@@ -107,22 +100,18 @@ def _body(request: Fields) -> Json:
 
 def _named(call: JobCall) -> tuple[_Batch, Work]:
     name = _name(call.target.segments["batch_id"])
-    batch = _found(call, name)
-    if batch is None or batch.work is None:
+    found = _found(call, name)
+    if found is None:
         raise RequestError(f"Requested entity was not found: {name}.", status=404)
-    return batch, batch.work
+    return found
 
 
-def _time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _object(batch: _Batch, state: JobState) -> Json:
-    """The operation."""
-    begin = EPOCH + derive_int(batch.name, "created", below=_WEEK)
+def _object(batch: _Batch, state: JobState, work: Work | None = None) -> Json:
+    """The operation; at its creation there is no work yet."""
+    begin = created_at(batch.name)
     is_over = state in ("done", "cancelled")
     total = len(batch.requests)
-    outcomes = batch.work.outcomes if batch.work is not None and state == "done" else ()
+    outcomes = work.outcomes if work is not None and state == "done" else ()
     expired = any(outcome.expired for outcome in outcomes)
     failed = sum(outcome.failed for outcome in outcomes)
     stats = {"requestCount": total, "pendingRequestCount": 0 if is_over else total}
@@ -132,15 +121,15 @@ def _object(batch: _Batch, state: JobState) -> Json:
         "@type": _TYPE,
         "model": f"models/{batch.model}",
         "displayName": get(batch.given, "displayName") or "",
-        "createTime": _time(begin),
-        "updateTime": _time(begin + 2 if is_over else begin),
+        "createTime": rfc3339(begin),
+        "updateTime": rfc3339(begin + 2 if is_over else begin),
         # The service writes 64-bit numbers as text.
         "batchStats": {name: str(count) for name, count in stats.items() if count},
         "state": "BATCH_STATE_EXPIRED" if expired else _STATES[state],
         "name": batch.name,
     }
     if is_over:
-        metadata["endTime"] = _time(begin + 2)
+        metadata["endTime"] = rfc3339(begin + 2)
     operation = {"name": batch.name, "metadata": metadata}
     if state == "cancelled" or expired:
         code = "DEADLINE_EXCEEDED" if expired else "CANCELLED"
@@ -167,13 +156,13 @@ def _response(request: Fields, outcome: WorkOutcome) -> Json:
 def _create(call: JobCall) -> JobReply:
     given, requests = _read(call.body)
     name = _name(call.jobs.new(_KIND))
-    batch = _Batch(name, model_of(call.target), given, requests, None)
+    batch = _Batch(name, model_of(call.target), given, requests)
     return JobReply(_object(batch, "created"), name)
 
 
 def _show(call: JobCall) -> JobReply:
     batch, work = _named(call)
-    return JobReply(_object(batch, work.state(polled=True)))
+    return JobReply(_object(batch, work.state(polled=True), work))
 
 
 def _cancel(call: JobCall) -> JobReply:
@@ -190,19 +179,20 @@ def _delete(call: JobCall) -> JobReply:
 def _list(call: JobCall) -> JobReply:
     """A page of the batches, the latest first; its token is the number of the first one."""
     found = [_found(call, _name(token)) for token in call.jobs.tokens(_KIND)]
-    batches = [batch for batch in found if batch is not None]
+    batches = [one for one in found if one is not None]
     start, size = _number(call.target, "pageToken", 0), _number(call.target, "pageSize", _MOST)
     page = batches[start : start + size]
-    shown = [_object(one, one.work.state() if one.work else "created") for one in page]
+    shown = [_object(batch, work.state(), work) for batch, work in page]
     more = {"nextPageToken": str(start + size)} if start + size < len(batches) else {}
     return JobReply({"operations": shown, **more})
 
 
 def _number(target: Target, name: str, default: int) -> int:
     text = target.query.get(name) or str(default)
-    if not text.isdecimal() or len(text) > _MOST_DIGITS:
+    number = digits(text)
+    if number is None:
         raise RequestError(f"{name}: must be a whole number, got {text!r}")
-    return int(text)
+    return number
 
 
 BATCHES: Mapping[Operation, JobHandler] = {

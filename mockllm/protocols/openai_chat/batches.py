@@ -14,7 +14,7 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Operation, dumps
+from mockllm.protocols.base import Operation, created_at, dumps
 from mockllm.protocols.jobs import (
     JobCall,
     JobHandler,
@@ -23,10 +23,9 @@ from mockllm.protocols.jobs import (
     Work,
     WorkItem,
     WorkOutcome,
-    page_size,
 )
-from mockllm.protocols.openai_chat.uploads import OpenAIFile, created, find_upload
-from mockllm.protocols.openai_common import bad_value, listed, missing, not_found
+from mockllm.protocols.openai_chat.uploads import OpenAIFile, find_upload
+from mockllm.protocols.openai_common import bad_value, listed, missing, not_found, page_size
 from mockllm.protocols.records import Fields, JobState, Json
 from mockllm.protocols.values import json_object, mapping, string
 
@@ -173,6 +172,17 @@ _EXPIRED = {
 }
 
 
+def _outputs(jobs: Jobs, token: str) -> Iterator[OpenAIFile]:
+    """The files that a batch has made which is done: output and errors, where there are any."""
+    batch = _found(jobs, token)
+    if batch is None or batch.work is None or batch.work.state() != "done":
+        return
+    for letter in "oe":
+        file = _output(batch, letter)
+        if file is not None and not jobs.is_deleted(file.id):
+            yield file
+
+
 def _output(batch: _Batch, letter: str) -> OpenAIFile | None:
     """The output (`o`) or the errors (`e`) of a batch that is done; None where there are none."""
     lines = list(_outcome_lines(batch, failed=letter == "e"))
@@ -180,26 +190,25 @@ def _output(batch: _Batch, letter: str) -> OpenAIFile | None:
         return None
     content = "".join(dumps(line) + "\n" for line in lines).encode("utf-8", "surrogatepass")
     kind = "error" if letter == "e" else "output"
-    id = f"file-{batch.token}{letter}"
+    id = _output_id(batch, letter)
     return OpenAIFile(id, f"{batch.id}_{kind}.jsonl", "batch_output", content)
+
+
+def _output_id(batch: _Batch, letter: str) -> str:
+    return f"file-{batch.token}{letter}"
 
 
 def output_file(jobs: Jobs, id: str) -> OpenAIFile | None:
     """The file with this id, if a batch that is done has made it."""
     named = _OUTPUT.fullmatch(id)
-    batch = None if named is None or jobs.is_deleted(id) else _found(jobs, named[1])
-    if named is None or batch is None or batch.work is None or batch.work.state() != "done":
-        return None
-    return _output(batch, named[2])
+    files = () if named is None else _outputs(jobs, named[1])
+    return next((file for file in files if file.id == id), None)
 
 
 def output_files(jobs: Jobs) -> Iterator[OpenAIFile]:
     """All files that batches have made, those of the latest batch first."""
     for token in jobs.tokens(_KIND):
-        for letter in "oe":
-            file = output_file(jobs, f"file-{token}{letter}")
-            if file is not None:
-                yield file
+        yield from _outputs(jobs, token)
 
 
 # The object
@@ -213,14 +222,12 @@ _STATUSES: Mapping[JobState, str] = {
 
 
 def _object(batch: _Batch, state: JobState) -> Json:
-    begin = created(batch.id)
+    begin = created_at(batch.id)
     is_failed = batch.work is None and state != "created"
     is_done = state == "done" and not is_failed
     outcomes = [] if batch.work is None or not is_done else batch.work.outcomes
     failed = sum(outcome.failed for outcome in outcomes)
     expired = any(outcome.expired for outcome in outcomes)
-    files = {letter: _output(batch, letter) if is_done else None for letter in "oe"}
-    output, errors = files["o"], files["e"]
     started = begin + 1 if state != "created" and not is_failed else None
     return {
         "id": batch.id,
@@ -230,8 +237,8 @@ def _object(batch: _Batch, state: JobState) -> Json:
         "input_file_id": batch.request.get("input_file_id"),
         "completion_window": batch.request.get("completion_window"),
         "status": "failed" if is_failed else "expired" if expired else _STATUSES[state],
-        "output_file_id": None if output is None else output.id,
-        "error_file_id": None if errors is None else errors.id,
+        "output_file_id": _output_id(batch, "o") if len(outcomes) > failed else None,
+        "error_file_id": _output_id(batch, "e") if failed else None,
         "created_at": begin,
         "in_progress_at": started,
         "expires_at": begin + _DAY,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mockllm.protocols.base import Operation
-from mockllm.protocols.jobs import JobCall, JobHandler, JobReply, page_size
+from mockllm.protocols.jobs import JobCall, JobHandler, JobReply
 from mockllm.protocols.openai_chat.batches import output_file, output_files
 from mockllm.protocols.openai_chat.uploads import OpenAIFile, find_upload, uploaded
-from mockllm.protocols.openai_common import listed, not_found
+from mockllm.protocols.openai_common import listed, not_found, page_size
 
 _KIND = "file"
 _MOST = 10_000

@@ -15,10 +15,10 @@ from functools import partial
 from mockllm.core.events import Frame
 from mockllm.core.http import Target
 from mockllm.core.sample_files import png
-from mockllm.core.seeded import derive_int, tokens
+from mockllm.core.seeded import tokens
 from mockllm.errors import RequestError
 from mockllm.framing import sse
-from mockllm.protocols.base import EPOCH, dumps
+from mockllm.protocols.base import created_at, dumps
 from mockllm.protocols.openai_common import bad_value, missing
 from mockllm.protocols.records import FallbackBody, FallbackRoute, Fields, Json
 from mockllm.protocols.values import array, string
@@ -68,7 +68,7 @@ def _images(
             "total_tokens": used + made,
         },
     }
-    created = EPOCH + derive_int(seed, "created", below=7 * 86400)
+    created = created_at(seed)
     if event and body.get("stream") in (True, "true"):
         kind = f"{event}.completed"
         events = [

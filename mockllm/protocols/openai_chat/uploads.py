@@ -10,14 +10,11 @@ from collections.abc import Mapping
 
 from mockllm.core.forms import form_parts
 from mockllm.core.record import record
-from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError
-from mockllm.protocols.base import EPOCH
+from mockllm.protocols.base import created_at
 from mockllm.protocols.jobs import Jobs
 from mockllm.protocols.openai_common import missing
 from mockllm.protocols.records import Json
-
-_WEEK = 7 * 86400
 
 
 @record
@@ -37,16 +34,11 @@ class OpenAIFile:
             "purpose": self.purpose,
             "filename": self.filename,
             "bytes": len(self.content),
-            "created_at": created(self.id),
+            "created_at": created_at(self.id),
             "expires_at": None,
             "status": "processed",
             "status_details": None,
         }
-
-
-def created(id: str) -> int:
-    """When something with an id was "created", in seconds since 1970."""
-    return EPOCH + derive_int(id, "created", below=_WEEK)
 
 
 def uploaded(id: str, headers: Mapping[str, str], body: bytes) -> OpenAIFile:

@@ -17,6 +17,7 @@ from mockllm.core.seeded import derive, tokens
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply, counted_tokens, dumps
+from mockllm.protocols.openai_common import listed, page_size
 from mockllm.protocols.openai_responses.input import CALLS, RESULTS, item_kind
 from mockllm.protocols.openai_responses.objects import (
     response_id,
@@ -34,14 +35,11 @@ from mockllm.protocols.records import (
     Json,
     StoredAnswers,
 )
-from mockllm.protocols.values import array, mapping, string
+from mockllm.protocols.values import MOST_DIGITS, array, mapping, string
 
 # Answers that are kept
 
 _PREFIX = "resp_"
-_MOST_DIGITS = 9
-"""Of a number in a query. Python reads at most 4,300."""
-
 _FIELD = "previous_response_id"
 
 
@@ -88,7 +86,7 @@ def _events_before(target: Target) -> int | None:
     if target.query.get("stream") != "true":
         return None
     after = target.query.get("starting_after", "-1")
-    if not after.removeprefix("-").isdecimal() or len(after) > _MOST_DIGITS or int(after) < -1:
+    if not after.removeprefix("-").isdecimal() or len(after) > MOST_DIGITS or int(after) < -1:
         raise RequestError(
             f"Invalid 'starting_after': expected the number of an event, got '{after}'.",
             param="starting_after",
@@ -146,11 +144,7 @@ def listed_input(lookup: Lookup) -> Json:
     """The body of `GET /v1/responses/{id}/input_items`, by the query's `order` (`desc`
     is the service's default: newest first), `limit` and `after`, the id before the first item."""
     id, query = lookup.target.segments["response_id"], lookup.target.query
-    limit, after = query.get("limit", "20"), query.get("after")
-    if not limit.isdecimal() or len(limit) > _MOST_DIGITS or not 1 <= int(limit) <= 100:
-        raise RequestError(
-            f"Invalid 'limit': expected a whole number from 1 to 100, got '{limit}'.", param="limit"
-        )
+    limit = page_size(lookup.target, 20, 100)
     value = lookup.request.get("input")
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
@@ -159,16 +153,7 @@ def listed_input(lookup: Lookup) -> Json:
     stored = [_stored(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
     if query.get("order", "desc") != "asc":
         stored.reverse()
-    ids = [item["id"] for item in stored]
-    start = ids.index(after) + 1 if after in ids else 0
-    page = stored[start : start + int(limit)]
-    return {
-        "object": "list",
-        "data": page,
-        "first_id": page[0]["id"] if page else None,
-        "has_more": start + int(limit) < len(stored),
-        "last_id": page[-1]["id"] if page else None,
-    }
+    return listed(stored, query.get("after"), limit)
 
 
 _PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
