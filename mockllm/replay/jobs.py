@@ -1,7 +1,7 @@
 """How far a job is: work that one request began, and that others poll.
 
-A job is the exchange that created it, which the session finds by the id of the job, and two
-counters of the session: how often it was polled, and whether it was cancelled. So every process
+A job is the exchange that created it, which the session finds by the id of the job, and counters
+of the session: how often it was polled, and whether it was cancelled or deleted. So every process
 that shares the state of the session gives the same answer. No clock is read here.
 """
 
@@ -56,6 +56,16 @@ class JobProgress:
             self._session.add_to(f"cancels of {self._key}")
             return "cancelled"
         return self.state()
+
+
+def delete_job(session: Session, id: str) -> None:
+    """Deletes what a session finds by this id."""
+    session.add_to(f"deletes of {id}")
+
+
+def is_deleted(session: Session, id: str) -> bool:
+    """Whether it was deleted."""
+    return session.add_to(f"deletes of {id}", 0) > 0
 
 
 def begun(answer: HttpAnswer, background: Background) -> HttpAnswer:

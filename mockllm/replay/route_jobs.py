@@ -17,7 +17,7 @@ from mockllm.matching.job_routes import JobFit, JobIndex
 from mockllm.matching.routes import RouteRequest
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
-from mockllm.replay.jobs import JobProgress
+from mockllm.replay.jobs import JobProgress, delete_job, is_deleted
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import JobRoute, RouteAnswer, Scenario
@@ -81,7 +81,7 @@ class RouteJobs:
         job, key = fit.job, _key(fit.id)
         progress = JobProgress(session, key, created, job.pending, now, self._speed)
         if fit.action == "delete":
-            session.add_to(f"deletes of {key}")
+            delete_job(session, key)
             return self._show(fit, "delete")
         state = progress.cancel() if fit.action == "cancel" else None
         state = state or progress.state(polled=fit.action == "poll")
@@ -134,9 +134,10 @@ def _key(id: str) -> str:
 
 def _found(fit: JobFit, session: Session) -> Exchange | None:
     """The request that made the job; None where there is none, or it is deleted."""
-    if session.add_to(f"deletes of {_key(fit.id)}", 0):
+    key = _key(fit.id)
+    if is_deleted(session, key):
         return None
-    created = session.answer(_key(fit.id))
+    created = session.answer(key)
     if created is None or (created.scenario, created.turn) != (fit.scenario.name, fit.turn):
         return None
     return created

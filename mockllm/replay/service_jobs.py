@@ -26,7 +26,7 @@ from mockllm.protocols.routes import detect
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.replay.filling import played_turn
-from mockllm.replay.jobs import JobProgress
+from mockllm.replay.jobs import JobProgress, delete_job, is_deleted
 from mockllm.replay.lookups import find_fallback
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.replay.sessions.session import Session
@@ -106,10 +106,10 @@ class SessionJobs:
         return KeptRequest(exchange.path.partition("?")[0], exchange.headers, exchange.body)
 
     def delete(self, id: str) -> None:
-        self._session.add_to(f"deletes of {id}")
+        delete_job(self._session, id)
 
     def is_deleted(self, id: str) -> bool:
-        return self._session.add_to(f"deletes of {id}", 0) > 0
+        return is_deleted(self._session, id)
 
     def work(self, id: str, items: Sequence[WorkItem]) -> SessionWork:
         created = self._session.answer(id)

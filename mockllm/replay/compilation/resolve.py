@@ -7,7 +7,7 @@ counted usage. *Position* is explained in `mockllm.matching.conversation`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -354,7 +354,7 @@ def usage(
 
     reasoning = given("reasoning")
     if reasoning is None:
-        reasoning = sum(tokens(part.text) for part in parts if isinstance(part, Reasoning))
+        reasoning = _thought(parts)
     output = given("output")
     if output is None:
         output = reasoning + sum(map(_size, parts))
@@ -369,8 +369,12 @@ def output_tokens(turn: Turn) -> int:
     """The tokens of a turn: those that it says, or counted."""
     if turn.usage is not None:
         return turn.usage.output
-    thought = sum(tokens(part.text) for part in turn.parts if isinstance(part, Reasoning))
-    return thought + sum(map(_size, turn.parts))
+    return _thought(turn.parts) + sum(map(_size, turn.parts))
+
+
+def _thought(parts: Iterable[Part]) -> int:
+    """The tokens of the reasoning."""
+    return sum(tokens(part.text) for part in parts if isinstance(part, Reasoning))
 
 
 def _size(part: Part) -> int:

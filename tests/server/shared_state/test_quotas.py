@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,19 +14,9 @@ from mockllm.core.quotas import Charge, Limit, Taken
 from mockllm.replay.quota_plan import read_quotas
 from mockllm.server.limits.quotas import MemoryBuckets
 from mockllm.server.state.shared_state import store_of
-from tests.server.shared_state.replicas import redis_server, replicas
+from tests.server.shared_state.replicas import replicas
 
 TEXT = "scenario: s\nmatch: any\nturns:\n- {reply: [{text: fine}], repeat: true}\n"
-
-
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.slow)])
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The name of a store."""
-    if request.param == "sqlite":
-        yield f"sqlite:{tmp_path / 'state.db'}"
-    else:
-        with redis_server(tmp_path) as server:
-            yield server.url
 
 
 def test_servers_let_exactly_so_many_through(state: str) -> None:

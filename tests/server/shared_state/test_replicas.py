@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from tests.server.shared_state.replicas import redis_server, replicas
+from tests.server.shared_state.replicas import replicas
 
 SCENARIOS = """
 scenario: flaky
@@ -24,16 +19,6 @@ turns:
   - reply: [{tool: get_weather, arguments: {city: Paris}}]
   - reply: [{text: It is sunny.}]
 """
-
-
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.slow)])
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The name of a store."""
-    if request.param == "sqlite":
-        yield f"sqlite:{tmp_path / 'state.db'}"
-    else:
-        with redis_server(tmp_path) as server:
-            yield server.url
 
 
 def test_attempts_are_counted_once(state: str) -> None:
