@@ -26,10 +26,11 @@ from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load
-from mockllm.scenario.model import AutoPart, Scenario, TextPart
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import AutoPart, TextPart
 from tests.cases import for_all
 from tests.protocols.projections import PROJECTIONS
 from tests.strategies import every_part, turns
@@ -70,7 +71,7 @@ class Case:
 
     def stream(self) -> bytes:
         wire = self.scenario.turns[self.position].for_api(self.protocol.name).wire
-        return b"".join(part.data for part in stream(self.turn, self.protocol, self.reply, wire))
+        return b"".join(part.data for part in stream((self.turn,), self.protocol, self.reply, wire))
 
 
 def usual_request(protocol: WireProtocol) -> Request:
@@ -129,7 +130,7 @@ def test_every_turn_decodes_to_its_projection(protocol: WireProtocol, turn: Turn
     usage = turn.usage or TokenUsage(0, 0)
     options = protocol.options(usual_request(protocol))
     reply = Reply(derive("any"), derive("any", length=40, hex=True), "m", options, usage)
-    data = b"".join(part.data for part in stream(turn, protocol, reply, None))
+    data = b"".join(part.data for part in stream((turn,), protocol, reply))
     assert decoded(protocol, [data]) == untimed(normal(projected))
 
 

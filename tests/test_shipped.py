@@ -10,7 +10,7 @@ from mockllm.matching.index import ScenarioIndex
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load
-from mockllm.scenario.model import ParallelPart, ToolPart
+from mockllm.scenario.part_model import ParallelPart, ToolPart
 from tests.cases import for_all
 
 APIS = tuple(PROTOCOLS)

@@ -77,13 +77,13 @@ def walk(work: Callable[[], object]) -> Walk:
 def main() -> None:
     """Prints the three walks."""
     scenarios = load(shipped_scenarios() / "secret-numbers.yaml")
-    protocol, player = PROTOCOLS["chat"], Player(scenarios)
+    protocol, player, session = PROTOCOLS["chat"], Player(scenarios), Session("walk")
     text = [{"role": "user", "content": "secret numbers please"}]
     sent: dict[str, Any] = {"model": "gpt-4o", "stream": True, "messages": text}
     body = json.dumps(sent).encode()
 
     def request() -> HttpAnswer:
-        return player.play(ApiCall(protocol, NO_TARGET, {}, body, Session("walk"))).answer
+        return player.play(ApiCall(protocol, NO_TARGET, {}, body, session)).answer
 
     def record() -> None:
         with tempfile.TemporaryDirectory() as folder:

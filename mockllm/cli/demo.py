@@ -24,7 +24,8 @@ from mockllm.cli.terminal.colour import in_colour
 from mockllm.core import events as ev
 from mockllm.core.text import shorten
 from mockllm.errors import MockLLMError
-from mockllm.scenario.model import Scenario, TextPart, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import TextPart
 
 if TYPE_CHECKING:
     from mockllm.core.turn import Turn

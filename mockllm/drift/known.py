@@ -14,7 +14,8 @@ from mockllm.drift.answers import AnswerShape, answer_shape
 from mockllm.drift.shapes import JsonPlace, Shape
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import dumps
-from mockllm.scenario.model import Api, FramePart, Scenario
+from mockllm.scenario.model import Api, Scenario
+from mockllm.scenario.part_model import FramePart
 from mockllm.tapes.captured import Captured
 
 

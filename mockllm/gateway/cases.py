@@ -29,7 +29,8 @@ from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.durations import read_duration
-from mockllm.scenario.model import Api, ErrorSpec, Http, Scenario, Timing
+from mockllm.scenario.model import Api, Http, Scenario, Timing
+from mockllm.scenario.part_model import ErrorSpec
 
 PROMPT = "What is the weather in Paris?"
 

@@ -21,6 +21,7 @@ from mockllm.importers.aimock_replies import CHUNK_SIZE, agui_turn, turn
 from mockllm.importers.files import contents, json_value
 from mockllm.recording.drafting.draft import Draft, Line, free_name, slug
 from mockllm.scenario import model as m
+from mockllm.scenario.part_model import ToolPart
 from mockllm.scenario.precedence import match_key
 
 _Json = dict[str, Any]
@@ -181,7 +182,7 @@ def _continue(fixture: _Fixture, groups: list[_Group]) -> None:
     id, text = match.get("toolCallId"), match.get("toolResultContains")
     for group in reversed(groups):
         last = group.fixtures[-1]
-        calls = [part for part in last.spec.reply if isinstance(part, m.ToolPart)]
+        calls = [part for part in last.spec.reply if isinstance(part, ToolPart)]
         if not any(call.id == id or call.id is None or id is None for call in calls):
             continue
         if isinstance(id, str) and all(call.id != id for call in calls):
@@ -201,9 +202,9 @@ def _continue(fixture: _Fixture, groups: list[_Group]) -> None:
 def _with_id(spec: m.TurnSpec, id: str) -> m.TurnSpec:
     """The turn with an id for the first of its calls that has none."""
     parts = list(spec.reply)
-    at = next(i for i, one in enumerate(parts) if isinstance(one, m.ToolPart) and one.id is None)
+    at = next(i for i, one in enumerate(parts) if isinstance(one, ToolPart) and one.id is None)
     part = parts[at]
-    assert isinstance(part, m.ToolPart)
+    assert isinstance(part, ToolPart)
     parts[at] = replace(part, id=id)
     return replace(spec, reply=tuple(parts))
 

@@ -18,6 +18,14 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.turns import unresolve
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import MAX_DURATION
+from mockllm.scenario.part_model import (
+    AnyPart,
+    ErrorSpec,
+    FramePart,
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+)
 from mockllm.tapes.recorded_turn import writable
 
 _Json = dict[str, Any]
@@ -86,28 +94,28 @@ def _http(response: _Json) -> m.Http:
     return m.Http(
         status,
         retry_after=_micro(seconds, 1_000_000) if seconds is not None else None,
-        error=m.ErrorSpec(**fields) if fields else None,
+        error=ErrorSpec(**fields) if fields else None,
     )
 
 
 # Parts
 
 
-def _reply(response: _Json, entry: _Json) -> Iterator[m.AnyPart]:
+def _reply(response: _Json, entry: _Json) -> Iterator[AnyPart]:
     size = entry.get("chunkSize")
     split = size if isinstance(size, int) and size > 0 and size != CHUNK_SIZE else None
     for part in _parts(response, entry):
-        yield part if isinstance(part, m.FramePart) or split is None else replace(part, split=split)
+        yield part if isinstance(part, FramePart) or split is None else replace(part, split=split)
 
 
 def _parts(
     response: _Json, entry: _Json
-) -> Iterator[m.TextPart | m.ReasoningPart | m.ToolPart | m.FramePart]:
+) -> Iterator[TextPart | ReasoningPart | ToolPart | FramePart]:
     if entry.get("openRouterProcessing") is True:
-        yield m.FramePart("chat", comment="OPENROUTER PROCESSING")
+        yield FramePart("chat", comment="OPENROUTER PROCESSING")
     if reasoning := response.get("reasoning"):
         signature = response.get("reasoningSignature")
-        yield m.ReasoningPart(str(reasoning), signature=str(signature) if signature else None)
+        yield ReasoningPart(str(reasoning), signature=str(signature) if signature else None)
     blocks = response.get("blocks")
     if isinstance(blocks, list) and blocks:
         for block in blocks:
@@ -115,21 +123,21 @@ def _parts(
         return
     content = response.get("content")
     if content or (content == "" and not response.get("toolCalls")):
-        yield m.TextPart(content if isinstance(content, str) else compact(content))
+        yield TextPart(content if isinstance(content, str) else compact(content))
     for call in response.get("toolCalls") or ():
         yield _call(call)
 
 
-def _block(block: Any) -> m.TextPart | m.ToolPart:
+def _block(block: Any) -> TextPart | ToolPart:
     match block:
         case {"type": "text", "text": str(text)}:
-            return m.TextPart(text)
+            return TextPart(text)
         case {"type": "toolCall"}:
             return _call(block)
     raise WireError(f"a block is neither text nor a toolCall: {compact(block)[:60]}")
 
 
-def _call(call: Any) -> m.ToolPart:
+def _call(call: Any) -> ToolPart:
     match call:
         case {"name": str(name)} if name:
             arguments = call.get("arguments")
@@ -137,7 +145,7 @@ def _call(call: Any) -> m.ToolPart:
             raise WireError(f"a tool call has no name: {compact(call)[:60]}")
     text = arguments if isinstance(arguments, str) else compact(arguments or {})
     id = call.get("id")
-    return m.ToolPart(
+    return ToolPart(
         name,
         id=str(id) if id else None,
         arguments=None if text in ("", "{}") else text,
@@ -213,7 +221,7 @@ def agui_turn(entry: _Json) -> m.TurnSpec:
     timing = m.Timing(ttft=delay, every=delay) if delay else None
     match entry:
         case {"text": str(text)} if text:
-            return m.TurnSpec(reply=(m.TextPart(text, split="whole"),), timing=timing)
+            return m.TurnSpec(reply=(TextPart(text, split="whole"),), timing=timing)
         case {"events": list(events)} if events:
             pass
         case _:

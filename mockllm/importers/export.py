@@ -20,8 +20,7 @@ from mockllm.core.request import Request
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
 from mockllm.matching.branching import way_after, way_of
-from mockllm.matching.conversation import planned_calls, turn_at, turn_index
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection, planned_calls, turn_at, turn_index
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.decoding import decoded

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mockllm.core.request import Request
-from mockllm.matching.conversation import ModelTurn, calls_agree, text_agrees
+from mockllm.matching.conversation import ModelTurn, Selection, calls_agree, text_agrees
 from mockllm.matching.request_validation import judged_request
-from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Expect, Scenario, Taken, TurnSpec
 

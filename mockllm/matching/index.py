@@ -261,7 +261,7 @@ class ScenarioIndex:
         """The indices of the scenarios whose condition a text meets, in order."""
         indices: list[int] = []
         for ignore, plain in self._plain.items():
-            indices += plain.search(normal_text(ignore, text))
+            indices += plain.search(normal_text(ignore, text) if ignore else text)
         indices += [index for condition, index in self._tried if text_holds(condition, text)]
         indices.sort()
         return indices

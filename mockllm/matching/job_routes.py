@@ -8,7 +8,8 @@ from typing import Literal, get_args
 
 from mockllm.core.record import record
 from mockllm.matching.routes import normal_path, route_path_pattern
-from mockllm.scenario.model import JobSpec, RouteSpec, Scenario
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.route_model import JobSpec, RouteSpec
 
 JobAction = Literal["poll", "result", "cancel", "delete", "list"]
 """What a route of a job is for; each is a key of `job`."""

@@ -13,16 +13,9 @@ from functools import partial
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.errors import ExpectationError
 from mockllm.matching.conditions import JudgedCondition, judged_expectations
-from mockllm.matching.conversation import PlannedCall, planned_calls, read_history
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import PlannedCall, Selection, planned_calls, read_history
 from mockllm.protocols.base import WireProtocol
-from mockllm.scenario.model import (
-    Expect,
-    Scenario,
-    TurnSpec,
-    with_changed_entries,
-    with_entries,
-)
+from mockllm.scenario.model import Expect, Scenario, TurnSpec, with_changed_entries, with_entries
 from mockllm.scenario.reading.conditions import is_position
 
 

@@ -30,8 +30,9 @@ from mockllm.matching.fingerprint import form_fields, route_digest
 from mockllm.matching.mismatch import NEAREST
 from mockllm.matching.select import ambiguous, conditions_of
 from mockllm.protocols.routes import parse_query
-from mockllm.scenario.model import Ignored, Match, RouteSpec, Scenario
+from mockllm.scenario.model import Ignored, Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
+from mockllm.scenario.route_model import RouteSpec
 
 
 @dataclass(frozen=True)

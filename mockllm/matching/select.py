@@ -31,6 +31,7 @@ from mockllm.matching.conditions import (
 )
 from mockllm.matching.conversation import (
     ModelTurn,
+    Selection,
     history_agrees,
     read_history,
     texts_agree,
@@ -38,7 +39,6 @@ from mockllm.matching.conversation import (
 )
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, TokenOrigin, named_scenario
 from mockllm.matching.mismatch import NEAREST, explain_mismatch
-from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mockllm.scenario import model
+from mockllm.scenario.part_model import AnyPart, ParallelPart, ReasoningPart, TextPart, ToolPart
 
 
 def _tool(name: str, parameter: str = "") -> model.ToolSpec:
@@ -16,17 +17,15 @@ def _tool(name: str, parameter: str = "") -> model.ToolSpec:
 
 _TOOLS = (_tool("get_weather", "city"), _tool("get_time", "tz"), _tool("list_issues"))
 
-_HELLO = model.TextPart("Hello", split=("Hel", "lo"))
-_A1 = model.ToolPart("get_weather", "call_A1", '{"city":"Paris"}', split=('{"city":', '"Paris"}'))
-_B2 = model.ToolPart("get_time", "call_B2", '{"tz":"CET"}', split=('{"tz":', '"CET"}'))
-_C3 = model.ToolPart("get_weather", "call_C3", '{"city":"Rome"}', split=('{"city":', '"Rome"}'))
-_Z0 = model.ToolPart("list_issues", "call_Z0")
+_HELLO = TextPart("Hello", split=("Hel", "lo"))
+_A1 = ToolPart("get_weather", "call_A1", '{"city":"Paris"}', split=('{"city":', '"Paris"}'))
+_B2 = ToolPart("get_time", "call_B2", '{"tz":"CET"}', split=('{"tz":', '"CET"}'))
+_C3 = ToolPart("get_weather", "call_C3", '{"city":"Rome"}', split=('{"city":', '"Rome"}'))
+_Z0 = ToolPart("list_issues", "call_Z0")
 
 
-def _sample(
-    name: str, description: str, *reply: model.AnyPart, reasoning: int = 0
-) -> model.Scenario:
-    called = any(isinstance(part, model.ToolPart | model.ParallelPart) for part in reply)
+def _sample(name: str, description: str, *reply: AnyPart, reasoning: int = 0) -> model.Scenario:
+    called = any(isinstance(part, ToolPart | ParallelPart) for part in reply)
     turn = model.TurnSpec(reply=reply, usage=model.UsageSpec(12, 7 + reasoning, reasoning, 0))
     return model.Scenario(
         name=f"sample-{name}",
@@ -52,10 +51,10 @@ ZERO_IN_FRAGMENTS = _sample(
 )
 TWO_CALLS = _sample("two-calls", "Two calls, one after the other.", _A1, _B2)
 TWO_SAME = _sample("two-same", "Two calls of one tool.", _A1, _C3)
-INTERLEAVED = _sample("interleaved", "Two calls, interleaved.", model.ParallelPart((_A1, _B2)))
+INTERLEAVED = _sample("interleaved", "Two calls, interleaved.", ParallelPart((_A1, _B2)))
 TEXT_AND_CALL = _sample("text-and-call", "A text, then a call.", _HELLO, _A1)
 TEXT_AND_TWO_CALLS = _sample("text-and-two-calls", "A text, then two calls.", _HELLO, _A1, _B2)
-_THINK = model.ReasoningPart("Let me think.", split=("Let me", " think."), signature="c2lnbmF0dXJl")
+_THINK = ReasoningPart("Let me think.", split=("Let me", " think."), signature="c2lnbmF0dXJl")
 REASONING = _sample("reasoning", "Reasoning, then a text.", _THINK, _HELLO, reasoning=4)
 REASONING_AND_CALL = _sample(
     "reasoning-and-call", "Reasoning, then a call.", _THINK, _A1, reasoning=4
@@ -63,16 +62,16 @@ REASONING_AND_CALL = _sample(
 SUMMARY = _sample(
     "summary",
     "A summary of reasoning, then a text.",
-    model.ReasoningPart("Let me think.", split=("Let me", " think."), summary=True),
+    ReasoningPart("Let me think.", split=("Let me", " think."), summary=True),
     _HELLO,
     reasoning=4,
 )
 UNICODE = _sample(
     "unicode",
     "Characters of two, three and four bytes.",
-    model.TextPart("Grüße 你好 👋", split=("Grüße ", "你好 👋")),
+    TextPart("Grüße 你好 👋", split=("Grüße ", "你好 👋")),
 )
-LONG_TEXT = _sample("long-text", "A text of 1.2 MB.", model.TextPart("0123456789abcdef" * 75_000))
+LONG_TEXT = _sample("long-text", "A text of 1.2 MB.", TextPart("0123456789abcdef" * 75_000))
 NOT_OFFERED = replace(
     _sample(
         "not-offered",

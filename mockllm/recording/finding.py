@@ -19,7 +19,8 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.ignoring import competing
-from mockllm.scenario.model import RouteSpec, Scenario, TextCondition
+from mockllm.scenario.model import Scenario, TextCondition
+from mockllm.scenario.route_model import RouteSpec
 from mockllm.tapes.captured import Captured, detected, request_of
 
 _OWN = ("x-mockllm-",)

@@ -12,8 +12,7 @@ from mockllm.core.seeded import derive
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.faults.breaking import REDIRECTED, break_answer
 from mockllm.faults.transmission import Circumstances, Transmission
-from mockllm.matching.conversation import planned_calls
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection, planned_calls
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.call import Answered, ApiCall

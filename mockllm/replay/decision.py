@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError, UsageError
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols.base import WireProtocol, counted_tokens
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.compiler import Replayer

@@ -11,6 +11,7 @@ from mockllm.errors import RequestError
 from mockllm.matching.branching import branched, taken_at, way_after, way_to
 from mockllm.matching.conditions import last_user_text
 from mockllm.matching.conversation import (
+    Selection,
     planned_calls,
     read_history,
     tool_parts,
@@ -18,9 +19,9 @@ from mockllm.matching.conversation import (
     turn_index,
 )
 from mockllm.matching.routes import RouteRequest, placeholder_values
-from mockllm.matching.selection import Selection
 from mockllm.replay.sessions.exchange import Played
-from mockllm.scenario.model import RouteSpec, Scenario, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.route_model import RouteSpec
 from mockllm.scenario.templates import TemplateError, Values, as_text, render_json, with_texts
 
 

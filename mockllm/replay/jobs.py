@@ -14,7 +14,7 @@ from mockllm.protocols.records import Background, JobState
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import Pending
+from mockllm.scenario.route_model import Pending
 
 AT_ONCE = Pending()
 """Of a job that is done at the first poll."""

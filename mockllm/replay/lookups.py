@@ -17,11 +17,10 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
-from mockllm.matching.conversation import turn_at
+from mockllm.matching.conversation import Selection, turn_at
 from mockllm.matching.fingerprint import form_fields
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.routes import RouteRequest
-from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
 from mockllm.protocols.records import (

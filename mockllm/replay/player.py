@@ -14,11 +14,10 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.errors import NoMatchError, RequestError
-from mockllm.matching.conversation import turn_at
+from mockllm.matching.conversation import Selection, turn_at
 from mockllm.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.matching.request_validation import check_continuation, check_expectations
 from mockllm.matching.select import select
-from mockllm.matching.selection import Selection
 from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
@@ -35,12 +34,12 @@ from mockllm.replay.decision import (
     requested_quirks,
 )
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
-from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
-from mockllm.replay.latency.schedule import Draw
+from mockllm.replay.latency.schedule import NO_LATENCY, Draw, LatencyPlan
 from mockllm.replay.lookups import Lookups
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
+from mockllm.scenario.model import Match, Scenario, TurnSpec
+from mockllm.scenario.part_model import AutoPart
 
 if TYPE_CHECKING:
     from mockllm.matching.routes import RouteRequest

@@ -20,7 +20,8 @@ from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.jobs import JobProgress, delete_job, is_deleted
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import JobRoute, RouteAnswer, Scenario
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.route_model import JobRoute, RouteAnswer
 
 _ID = "{id}"
 _JOBS = b'"{jobs}"'

@@ -26,8 +26,9 @@ from mockllm.replay.filling import fill, route_values
 from mockllm.replay.route_jobs import RouteJobs
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import RouteAnswer, Scenario, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.reading.files import MAX_BODY
+from mockllm.scenario.route_model import RouteAnswer
 
 _NO_BODY = (204, 304)
 _MAX_KEPT = 64 * 1024 * 1024

@@ -31,7 +31,7 @@ from mockllm.replay.lookups import find_fallback
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY
-from mockllm.scenario.model import JobSpec, Pending
+from mockllm.scenario.route_model import JobSpec, Pending
 
 USUAL = Pending(polls=1)
 """How long a batch is pending whose turns say nothing of it."""

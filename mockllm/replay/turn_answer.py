@@ -11,8 +11,7 @@ from mockllm.core.request import Request
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.matching.branching import way_to
-from mockllm.matching.conversation import turn_at, turn_index
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection, turn_at, turn_index
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer

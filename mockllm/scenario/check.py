@@ -14,8 +14,24 @@ from typing import Any
 
 from mockllm.core.jsontext import parse
 from mockllm.core.record import record
+from mockllm.core.seeded import RandomSplit, Split, fragments
 from mockllm.scenario import model as m
-from mockllm.scenario.model import fragments
+from mockllm.scenario.part_model import (
+    AnyPart,
+    AudioPart,
+    AutoPart,
+    ErrorPart,
+    FramePart,
+    ImagePart,
+    InterleavedPart,
+    Member,
+    ParallelPart,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolPart,
+    TextPart,
+    ToolPart,
+)
 from mockllm.scenario.reading.conditions import is_position
 from mockllm.scenario.reading.jobs import check_jobs
 from mockllm.scenario.reading.nodes import KeyPath
@@ -182,8 +198,8 @@ def _known_results(scenario: m.Scenario) -> Iterator[Mistake]:
     """Results are expected only for calls that some turn makes."""
     forms = [form for turn in scenario.turns for form in turn.forms()]
     members = [call for form in forms for part in form.reply for _, call in _members((), part)]
-    calls = [call for call in members if isinstance(call, m.ToolPart)]
-    if any(isinstance(part, (m.AutoPart, m.FramePart)) for part in members) or any(
+    calls = [call for call in members if isinstance(call, ToolPart)]
+    if any(isinstance(part, (AutoPart, FramePart)) for part in members) or any(
         call.id is None for call in calls
     ):
         return
@@ -201,18 +217,18 @@ def _turn(
     last = len(turn.reply) - 1
     for index, part in enumerate(turn.reply):
         part_path = (*path, "reply", index)
-        if isinstance(part, m.AutoPart) and last:
+        if isinstance(part, AutoPart) and last:
             yield part_path, "must be the only part of its reply"
-        elif isinstance(part, m.ErrorPart) and index < last:
+        elif isinstance(part, ErrorPart) and index < last:
             yield part_path, "must be the last part; an error ends the stream"
-        elif isinstance(part, m.FramePart) and not scenario.plays_over(part.api):
+        elif isinstance(part, FramePart) and not scenario.plays_over(part.api):
             yield (*part_path, "api"), _not_among(part.api, scenario)
         yield from _part(scenario, tools, part_path, part)
     for number, choice in enumerate(turn.choices):
         for index, part in enumerate(choice.reply):
             part_path = (*path, "choices", number, "reply", index)
             for member_path, member in _members(part_path, part):
-                if isinstance(member, m.AutoPart | m.ErrorPart | m.FramePart):
+                if isinstance(member, AutoPart | ErrorPart | FramePart):
                     yield (
                         member_path,
                         "belongs into the reply of the turn; a choice has only content",
@@ -274,14 +290,14 @@ def _body(path: KeyPath, body: Any, texts: str = _CONVERSATION_TEXTS) -> Iterato
 
 
 def _part(
-    scenario: m.Scenario, tools: dict[str, m.ToolSpec], path: KeyPath, part: m.AnyPart
+    scenario: m.Scenario, tools: dict[str, m.ToolSpec], path: KeyPath, part: AnyPart
 ) -> Iterator[Mistake]:
     for member_path, member in _members(path, part):
         yield from _fragments_join(member_path, member)
         yield from _tokens_join(member_path, member)
-        if isinstance(member, m.ToolPart):
+        if isinstance(member, ToolPart):
             yield from _arguments(member_path, member, tools)
-    if isinstance(part, m.ParallelPart | m.InterleavedPart):
+    if isinstance(part, ParallelPart | InterleavedPart):
         yield from _order((*path, "order"), part, scenario.defaults.split or "whole")
 
 
@@ -289,24 +305,24 @@ def _not_among(api: m.Api, scenario: m.Scenario) -> str:
     return f"{api} is not among the scenario's apis: {', '.join(scenario.apis)}"
 
 
-def _members(path: KeyPath, part: m.AnyPart) -> list[tuple[KeyPath, m.AnyPart]]:
+def _members(path: KeyPath, part: AnyPart) -> list[tuple[KeyPath, AnyPart]]:
     """The members of a group with their paths; a part that is no group is its own member."""
-    if isinstance(part, m.ParallelPart):
+    if isinstance(part, ParallelPart):
         return [((*path, "parallel", index), call) for index, call in enumerate(part.calls)]
-    if isinstance(part, m.InterleavedPart):
+    if isinstance(part, InterleavedPart):
         return [((*path, "interleaved", index), member) for index, member in enumerate(part.parts)]
     return [(path, part)]
 
 
-def _fragments_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
+def _fragments_join(path: KeyPath, part: AnyPart) -> Iterator[Mistake]:
     match part:
-        case m.TextPart() | m.ReasoningPart() | m.RefusalPart():
+        case TextPart() | ReasoningPart() | RefusalPart():
             value, what = part.text, "text"
-        case m.ToolPart():
+        case ToolPart():
             value, what = part.arguments or "", "input" if part.custom else "arguments"
-        case m.ServerToolPart():
+        case ServerToolPart():
             value, what = part.input or "", "input"
-        case m.AudioPart():
+        case AudioPart():
             value, what = part.transcript, "transcript"
         case _:
             return
@@ -315,8 +331,8 @@ def _fragments_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
         yield from _join((*path, "split"), part.split, value, message)
 
 
-def _tokens_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
-    if isinstance(part, m.TextPart) and part.tokens:
+def _tokens_join(path: KeyPath, part: AnyPart) -> Iterator[Mistake]:
+    if isinstance(part, TextPart) and part.tokens:
         tokens = tuple(token.token for token in part.tokens)
         message = "the tokens do not join to the text"
         yield from _join((*path, "logprobs"), tokens, part.text, message)
@@ -342,7 +358,7 @@ def _excerpt_from(text: str, at: int) -> str:
     return repr(excerpt(text[at : at + 10])) if at < len(text) else "nothing more"
 
 
-def _arguments(path: KeyPath, call: m.ToolPart, tools: dict[str, m.ToolSpec]) -> Iterator[Mistake]:
+def _arguments(path: KeyPath, call: ToolPart, tools: dict[str, m.ToolSpec]) -> Iterator[Mistake]:
     if call.malformed or not call.name:
         return
     # A tool without a name could not be read: it may be the one that is called.
@@ -371,13 +387,13 @@ def _arguments(path: KeyPath, call: m.ToolPart, tools: dict[str, m.ToolSpec]) ->
 
 
 def _order(
-    path: KeyPath, group: m.ParallelPart | m.InterleavedPart, default: m.Split
+    path: KeyPath, group: ParallelPart | InterleavedPart, default: Split
 ) -> Iterator[Mistake]:
     """`order` must name each part as often as the part has fragments."""
     if not group.order:
         return
-    parallel = isinstance(group, m.ParallelPart)
-    parts = group.calls if isinstance(group, m.ParallelPart) else group.parts
+    parallel = isinstance(group, ParallelPart)
+    parts = group.calls if isinstance(group, ParallelPart) else group.parts
     kind = "call" if parallel else "part"
     unknown = [n for n, number in enumerate(group.order) if number >= len(parts)]
     for index in unknown:
@@ -385,7 +401,7 @@ def _order(
         yield (*path, index), f"must be {expected}, got {group.order[index]}"
     for index, part in enumerate(() if unknown else parts):
         split = _rule(part, default)
-        if isinstance(split, m.RandomSplit):
+        if isinstance(split, RandomSplit):
             yield (
                 path,
                 f"{kind} {index} is split at random, so its fragments cannot be put in order",
@@ -399,34 +415,34 @@ def _order(
             )
 
 
-def _rule(part: m.Member, default: m.Split) -> m.Split | None:
+def _rule(part: Member, default: Split) -> Split | None:
     """How a part is cut; None for one that cannot be."""
     match part:
-        case m.FramePart() | m.ImagePart():
+        case FramePart() | ImagePart():
             return None
-        case m.TextPart():
+        case TextPart():
             return part.rule(default)
     return part.split or default
 
 
-def _fragment_count(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
+def _fragment_count(part: Member, split: Split | None, *, opening: bool) -> int:
     """How many fragments a part has; the `opening` of a call may count as one."""
     match part:
-        case m.FramePart() | m.ImagePart():
+        case FramePart() | ImagePart():
             return 1
-        case m.AudioPart():
+        case AudioPart():
             cut = fragments(part.transcript, split or "whole", "")
             size = len(part.audio.data)
             texts = sum(map(bool, cut))
             return -(-size // (part.fragment_bytes or size or 1)) + texts or 1
-        case m.ToolPart():
+        case ToolPart():
             cut = fragments(part.arguments or "", split or "whole", "")
             # `ToolCall` turns each way to write "no arguments" into no fragments. It is imported
             # here because starting does not need it, and few scenarios have an `order`.
             from mockllm.core.turn import ToolCall
 
             return len(ToolCall("", "", cut, custom=part.custom).fragments) + opening
-        case m.ServerToolPart():
+        case ServerToolPart():
             cut = fragments(part.input or "", split or "whole", "") if part.input or split else ()
             return (0 if cut == ("",) else len(cut)) + opening
         case _:
@@ -450,9 +466,9 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
                 yield where, _no_call(id, known)
         before = _count_calls(played.turn)
         for index, part in enumerate(played.turn.reply):
-            complete = complete and not isinstance(part, (m.AutoPart, m.FramePart))
+            complete = complete and not isinstance(part, (AutoPart, FramePart))
             for path, call in _members((*played.reply, "reply", index), part):
-                if not isinstance(call, m.ToolPart):
+                if not isinstance(call, ToolPart):
                     continue
                 if call.id is None:
                     complete = False
@@ -465,10 +481,10 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
 
 def _count_calls(turn: m.TurnSpec) -> int | None:
     """How many calls a turn makes; None where the request decides."""
-    if any(isinstance(part, (m.AutoPart, m.FramePart)) for part in turn.reply):
+    if any(isinstance(part, (AutoPart, FramePart)) for part in turn.reply):
         return None
     members = [call for part in turn.reply for _, call in _members((), part)]
-    return sum(isinstance(call, m.ToolPart) for call in members)
+    return sum(isinstance(call, ToolPart) for call in members)
 
 
 def _no_position(id: str, count: int) -> str:

@@ -15,22 +15,25 @@ from functools import cache
 from typing import Any
 
 from mockllm.core.jsontext import compact, parse
+from mockllm.core.seeded import RandomSplit, Split
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
+from mockllm.scenario.part_model import AutoPart, Citation, FramePart, MediaSource, ToolPart
 from mockllm.scenario.reading.media import usual_type
 from mockllm.scenario.reading.tables import FIELDS, properties
 from mockllm.scenario.reading.turns import NOT_DRAWN
-from mockllm.scenario.yamltext import Flow, FlowMap, write
+from mockllm.scenario.route_model import Pending, RouteAnswer, RouteSpec
+from mockllm.scenario.yamltext import Flow, FlowMap, TextFile, write
 
 _Write = Callable[[Any], Any]
 
 _NAMES: dict[type, str] = {
     m.Expect: "request",
     m.ExpectedOutcome: "outcome",
-    m.FramePart: "frame",
-    m.RouteAnswer: "answer",
+    FramePart: "frame",
+    RouteAnswer: "answer",
 }
 _CAPITAL = re.compile("(?<!^)(?=[A-Z])")
 
@@ -133,7 +136,7 @@ def _block(items: tuple[str, ...]) -> list[str]:
     return list(items)
 
 
-def _split(split: m.Split) -> Any:
+def _split(split: Split) -> Any:
     return list(split) if isinstance(split, tuple) else _value(split)
 
 
@@ -159,7 +162,7 @@ def _arguments(arguments: str) -> Any:
 
 def _json_text(text: str) -> Any:
     """The JSON value, where `load` makes exactly the same text of it; else `{raw: text}`."""
-    value = text if isinstance(text, m.TextFile) else readable(text)
+    value = text if isinstance(text, TextFile) else readable(text)
     # Null and false would count as left out.
     if value is text or value is None or value is False:
         return {"raw": text}
@@ -227,12 +230,12 @@ def _http(http: m.Http) -> Any:
     return keys if len(keys) > 1 else http.status
 
 
-def _answer(answer: m.RouteAnswer) -> dict[str, Any]:
+def _answer(answer: RouteAnswer) -> dict[str, Any]:
     body = {answer.kind: answer.value} if answer.kind else {}
     return _keys(answer) | body
 
 
-def _pending(pending: m.Pending) -> str:
+def _pending(pending: Pending) -> str:
     """`3 polls` or `2s`."""
     if pending.duration:
         return duration(pending.duration)
@@ -245,7 +248,7 @@ def _segments(segments: m.Segments) -> Any:
     return {"random": Flow([segments.low, segments.high])}
 
 
-def _tool(part: m.ToolPart) -> dict[str, Any]:
+def _tool(part: ToolPart) -> dict[str, Any]:
     if not part.custom:
         return _keys(part)
     text = part.arguments or ""
@@ -256,23 +259,23 @@ def _tool(part: m.ToolPart) -> dict[str, Any]:
     }
 
 
-def _citation(citation: m.Citation) -> dict[str, Any]:
+def _citation(citation: Citation) -> dict[str, Any]:
     source = (
         {} if citation.document is not None or citation.search_result is not None else {"url": ""}
     )
     return source | _keys(citation)
 
 
-def _media(source: m.MediaSource) -> dict[str, Any]:
+def _media(source: MediaSource) -> dict[str, Any]:
     if not source.file:
         return {"base64": base64.b64encode(source.data).decode(), "type": source.type}
     type = {} if usual_type(source.file) == source.type else {"type": source.type}
     return {"file": source.file, **type}
 
 
-def _frame(part: m.FramePart) -> dict[str, Any]:
+def _frame(part: FramePart) -> dict[str, Any]:
     keys = _keys(part)
-    if isinstance(part.data, m.TextFile):
+    if isinstance(part.data, TextFile):
         keys = {"data_file": part.data.file} | _keys(replace(part, data=None))
     return {"frame": keys, "api": part.api}
 
@@ -322,19 +325,19 @@ _BY_TYPE: dict[type, _Write] = {
     m.CombinedText: m.written_text,
     m.FileCount: _file_count,
     m.ResultCondition: _result,
-    m.RouteSpec: str,
+    RouteSpec: str,
     m.UsageSpec: _usage,
     m.TurnSpec: _turn,
     m.Recorded: _recorded,
     m.Http: _http,
-    m.RouteAnswer: _answer,
-    m.Pending: _pending,
+    RouteAnswer: _answer,
+    Pending: _pending,
     m.Segments: _segments,
-    m.RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
-    m.ToolPart: _tool,
-    m.Citation: _citation,
-    m.MediaSource: _media,
-    m.FramePart: _frame,
-    m.AutoPart: lambda part: {"auto": {"tokens": part.tokens} if part.tokens else True},
+    RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
+    ToolPart: _tool,
+    Citation: _citation,
+    MediaSource: _media,
+    FramePart: _frame,
+    AutoPart: lambda part: {"auto": {"tokens": part.tokens} if part.tokens else True},
     Latency: lambda latency: latency.text,
 }

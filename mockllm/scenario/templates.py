@@ -18,21 +18,20 @@ from mockllm.core.jsontext import compact
 from mockllm.core.jsontext import parse as read_json
 from mockllm.core.record import record
 from mockllm.core.text import did_you_mean, display
-from mockllm.scenario.model import (
+from mockllm.scenario.model import Http, TurnSpec
+from mockllm.scenario.part_model import (
     AnyPart,
     AudioPart,
     FramePart,
-    Http,
     InterleavedPart,
     ParallelPart,
     ReasoningPart,
     RefusalPart,
-    RouteAnswer,
     ServerToolPart,
     TextPart,
     ToolPart,
-    TurnSpec,
 )
+from mockllm.scenario.route_model import RouteAnswer
 
 ROOTS: Mapping[str, tuple[str, ...]] = {
     "request": ("user", "system", "model", "body", "path", "query"),

@@ -10,11 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 from yaml import SafeDumper
 
-from mockllm.scenario.model import TextFile
+
+class TextFile(str):
+    """A text that has a file of its own beside the YAML: `{file: NAME}`."""
+
+    __slots__ = ("file",)
+    file: str
+
+    def __new__(cls, text: str, file: str) -> Self:
+        self = super().__new__(cls, text)
+        self.file = file
+        return self
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # str has one
+        return str(self), self.file
+
 
 _BREAKS = frozenset("\n\r\x85\u2028\u2029")
 _LINE_ENDS = _BREAKS - {"\r"}

@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from mockllm.replay.fault_plan import read_plan
-from mockllm.replay.latency.plan import LatencyPlan, takes_time
-from mockllm.scenario.model import Scenario, Timing, TurnSpec, members
+from mockllm.replay.latency.schedule import LatencyPlan
+from mockllm.scenario.model import Scenario, Timing, TurnSpec
+from mockllm.scenario.part_model import members, takes_time
 from mockllm.server.http.addresses import further_urls, reachable, url_of
 from mockllm.server.http.aiohttp_internals import (
     close_after_last,

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from mockllm.core.record import record
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
-from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
-from mockllm.scenario.model import AutoPart, Ignored
+from mockllm.replay.latency.schedule import NO_LATENCY, LatencyPlan
+from mockllm.scenario.model import Ignored
+from mockllm.scenario.part_model import AutoPart
 
 if TYPE_CHECKING:
     from socket import socket

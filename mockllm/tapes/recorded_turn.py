@@ -33,7 +33,8 @@ from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
 from mockllm.protocols.values import encodable, json_object, json_value
 from mockllm.scenario.durations import MAX_DURATION
-from mockllm.scenario.model import ErrorSpec, Http
+from mockllm.scenario.model import Http
+from mockllm.scenario.part_model import ErrorSpec
 from mockllm.tapes.captured import Captured
 
 T = TypeVar("T")

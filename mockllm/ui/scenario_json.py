@@ -26,17 +26,11 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.client_requests import text_meeting
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import (
-    AnyPart,
-    Match,
-    RouteSpec,
-    Scenario,
-    TextPart,
-    ToolPart,
-    TurnSpec,
-)
+from mockllm.scenario.model import Match, Scenario, TurnSpec
+from mockllm.scenario.part_model import AnyPart, TextPart, ToolPart
 from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.files import MAX_FILE
+from mockllm.scenario.route_model import RouteSpec
 from mockllm.server.control.routes import described
 
 _LONGEST_TITLE = 120

@@ -13,27 +13,19 @@ from typing import Any
 
 from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, RequestError
-from mockllm.matching.conversation import ModelTurn, read_history
+from mockllm.matching.conversation import ModelTurn, Selection, read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario
 from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.matching.select import select
-from mockllm.matching.selection import Selection
 from mockllm.recording.drafting.draft import free_name, slug
 from mockllm.replay.loading import loads
 from mockllm.scenario.check import text_operators
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import (
-    AutoPart,
-    Match,
-    RouteAnswer,
-    RouteSpec,
-    Scenario,
-    TextCondition,
-    TextPart,
-    TurnSpec,
-)
+from mockllm.scenario.model import Match, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.part_model import AutoPart, TextPart
 from mockllm.scenario.precedence import scenario_key
 from mockllm.scenario.reading.tables import TOOL_NAME
+from mockllm.scenario.route_model import RouteAnswer, RouteSpec
 
 _LONGEST = 500
 """Characters of a text that a condition compares as a whole; of a longer one a part must occur."""

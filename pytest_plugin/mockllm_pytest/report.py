@@ -18,14 +18,14 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.filling import played_selection
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import (
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import (
     AnyPart,
     AutoPart,
     ErrorPart,
     ParallelPart,
     ReasoningPart,
     RefusalPart,
-    Scenario,
     TextPart,
     ToolPart,
 )

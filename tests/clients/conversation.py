@@ -11,7 +11,8 @@ from pathlib import Path
 
 from mockllm.matching.conversation import turn_at, turn_index
 from mockllm.replay.loading import load
-from mockllm.scenario.model import ErrorPart, ResultCondition, Scenario
+from mockllm.scenario.model import ResultCondition, Scenario
+from mockllm.scenario.part_model import ErrorPart
 from tests.clients.dialects import DIALECTS, Json, Result
 from tests.clients.oracle import (
     Answer,

@@ -12,7 +12,8 @@ from mockllm.core.turn import Text, Turn
 from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.scenario.model import ErrorPart, Scenario, TextPart
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import ErrorPart, TextPart
 from tests.clients.dialects import Json
 
 Calls = tuple[tuple[str, str, Any], ...]

@@ -14,7 +14,7 @@ import pytest
 from google import genai
 from google.genai import types
 
-from mockllm.scenario.model import AutoPart
+from mockllm.scenario.part_model import AutoPart
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.clients.bedrock_client import bedrock

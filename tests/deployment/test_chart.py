@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import mockllm
-from mockllm.scenario.model import AutoPart
+from mockllm.scenario.part_model import AutoPart
 from tests.deployment.command_lines import ROOT, parsed, program, run, schema_program
 from tests.deployment.test_manifests import resources, validated
 from tests.timeouts import GIVE_UP

@@ -18,7 +18,7 @@ from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.carriers import CARRIERS
 from mockllm.framing.eventstream import EVENTSTREAM
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.broken_answer import circumstances

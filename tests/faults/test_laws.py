@@ -16,7 +16,7 @@ from mockllm.faults.places import EventReader, SeenEvent, seen_events
 from mockllm.faults.transmission import Transmission
 from mockllm.framing.json_array import ElementScanner
 from mockllm.framing.sse import SSE
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.broken_answer import circumstances
 from mockllm.replay.client_requests import first_request

@@ -35,7 +35,7 @@ from mockllm.errors import MockLLMError
 from mockllm.framing.sse import decode
 from mockllm.importers.reading import Unread
 from mockllm.importers.sse_dump import _minimal, _usual_url
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
 from mockllm.protocols.routes import detect_by_body, model_of
@@ -52,7 +52,8 @@ from mockllm.replay.loading import shipped_scenarios
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import AutoPart, Scenario
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import AutoPart
 from mockllm.tapes.captured import detected
 from tests.apis import CALLING
 from tests.checking.conversations.bad_clients import BAD, TWO, Conversation

@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.core.turn import Opaque, ServerTool, ToolCall
 from mockllm.importers.batch import import_files
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols.decoding import decoded
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.compilation.compiler import Replayer

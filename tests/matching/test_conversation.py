@@ -9,6 +9,7 @@ from mockllm.core.seeded import derive
 from mockllm.errors import ExpectationError, RequestError
 from mockllm.matching.conversation import (
     PlannedCall,
+    Selection,
     call_id,
     planned_calls,
     read_history,
@@ -17,7 +18,6 @@ from mockllm.matching.conversation import (
     turn_index,
 )
 from mockllm.matching.request_validation import check_continuation, check_expectations
-from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Scenario

@@ -6,9 +6,9 @@ import pytest
 
 from mockllm.core.request import Message, Request
 from mockllm.errors import NoMatchError
+from mockllm.matching.conversation import Selection
 from mockllm.matching.index import ScenarioIndex, mint_token
 from mockllm.matching.select import select
-from mockllm.matching.selection import Selection
 from mockllm.replay.loading import loads
 
 SERVED = ScenarioIndex(

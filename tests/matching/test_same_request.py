@@ -6,19 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.request import CallEcho, Message, Request
+from mockllm.matching.conversation import Selection
 from mockllm.matching.fingerprint import request_digest
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
-from mockllm.matching.selection import Selection
-from mockllm.scenario.model import (
-    Match,
-    Recorded,
-    Scenario,
-    TextCondition,
-    TextPart,
-    ToolPart,
-    TurnSpec,
-)
+from mockllm.scenario.model import Match, Recorded, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.part_model import TextPart, ToolPart
 
 HELLO = Match(user=TextCondition("equals", "hello"))
 ANY = Match(user=TextCondition("contains", ""))

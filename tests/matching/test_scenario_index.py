@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mockllm.matching.index import ScenarioIndex, TokenOrigin, _SubstringIndex, mint_token
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import Match, Scenario, TextCondition, TextPart, TurnSpec
+from mockllm.scenario.model import Match, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.part_model import TextPart
 from tests.cases import for_all
 
 TURNS = (TurnSpec(reply=(TextPart("x"),)),)

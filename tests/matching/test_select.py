@@ -12,7 +12,8 @@ from mockllm.matching.conversation import call_id
 from mockllm.matching.index import ScenarioIndex, mint_token
 from mockllm.matching.select import select
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import AutoPart, Match, Scenario, TextCondition, TextPart, TurnSpec
+from mockllm.scenario.model import Match, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.part_model import AutoPart, TextPart
 
 SCENARIOS = """
 scenario: weather

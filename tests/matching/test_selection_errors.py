@@ -6,9 +6,9 @@ import pytest
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import NoMatchError, RequestError
+from mockllm.matching.conversation import Selection
 from mockllm.matching.index import ScenarioIndex, mint_token, split_model
 from mockllm.matching.select import select
-from mockllm.matching.selection import Selection
 from mockllm.replay.loading import loads
 from tests.cases import for_all
 

@@ -9,15 +9,8 @@ from mockllm.errors import NoMatchError
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import (
-    Expect,
-    Match,
-    Recorded,
-    Scenario,
-    TextCondition,
-    TextPart,
-    TurnSpec,
-)
+from mockllm.scenario.model import Expect, Match, Recorded, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.part_model import TextPart
 
 HELLO = Match(user=TextCondition("equals", "hello"))
 MODEL = Message("assistant", "something")

@@ -15,7 +15,7 @@ from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
 from mockllm.quirks.samples import TEXT_AND_TWO_CALLS
 from mockllm.replay.client_requests import first_request
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import turns
 
@@ -25,7 +25,7 @@ def _played(turn: Turn, api: str, wire: Wire | None) -> list[str]:
     request = first_request(protocol, TEXT_AND_TWO_CALLS, "Hello", "mock-model")
     usage = turn.usage or TokenUsage(0, 0)
     reply = Reply("seed", "0" * 40, "mock-model", protocol.options(request), usage)
-    data = b"".join(part.data for part in stream(turn, protocol, reply, wire))
+    data = b"".join(part.data for part in stream((turn,), protocol, reply, wire))
     return [frame.data or "" for frame in protocol.usual.decode(data)]
 
 

@@ -21,7 +21,7 @@ from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.decoding import decoded
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Scenario, Wire
 from tests.quirks.meaning import expected_turn
@@ -96,7 +96,7 @@ def fragment(index: int, text: str) -> str:
 
 def streamed(turn: Turn, options: Options, *quirks: str) -> list[TimedBytes]:
     """The timed bytes of a turn's stream, with quirks."""
-    return stream(turn, CHAT, _reply(turn, options), Wire(quirks=quirks))
+    return stream((turn,), CHAT, _reply(turn, options), Wire(quirks=quirks))
 
 
 def _reply(turn: Turn, options: Options) -> Reply:

@@ -19,7 +19,7 @@ from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import parts, turns
 
@@ -94,7 +94,7 @@ def named(quirk: Quirk, variant: Variant) -> str:
 
 def sent(turn: Turn, api: str, *quirks: str) -> list[TimedBytes]:
     """The timed bytes of a streamed turn, with these quirks."""
-    return stream(turn, PROTOCOLS[api], _reply(api), Wire(quirks=quirks))
+    return stream((turn,), PROTOCOLS[api], _reply(api), Wire(quirks=quirks))
 
 
 def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:

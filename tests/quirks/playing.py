@@ -11,7 +11,7 @@ from mockllm.core.turn import Turn
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.carriers import carrier_of
 from mockllm.framing.sse import SSE
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames

@@ -21,7 +21,7 @@ from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.framing.changes import MOST_WRITES, bytewise
 from mockllm.quirks.samples import TEXT
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from mockllm.scenario.model import Wire
 from tests.cases import for_all
 from tests.quirks.meaning import expected_turn
@@ -66,7 +66,7 @@ def reply(api):
 def played(turn, api, *names):
     """The timed bytes of a turn with quirks."""
     with_usage = replace(reply(api), usage=turn.usage or TokenUsage(0, 0))
-    return stream(turn, PROTOCOLS[api], with_usage, Wire(quirks=names))
+    return stream((turn,), PROTOCOLS[api], with_usage, Wire(quirks=names))
 
 
 def full_name(quirk, variant):
@@ -157,7 +157,7 @@ def test_the_array_form_stays_json():
         if quirk.prose.right == "same" and "gemini" in quirk.apis:
             for variant in quirk.variants:
                 wire = Wire(quirks=(full_name(quirk, variant),))
-                timed = stream(turn, protocol, reply_, wire)
+                timed = stream((turn,), protocol, reply_, wire)
                 value = json.loads(b"".join(part.data for part in timed))
                 assert value[-1]["candidates"][0]["finishReason"] == "STOP"
 

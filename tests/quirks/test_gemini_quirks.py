@@ -19,7 +19,7 @@ from mockllm.quirks.samples import (
     ZERO,
 )
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario, Wire
@@ -111,7 +111,7 @@ def _stream_of_gemini_3(*quirks: str) -> str:
     request = protocol.parse(first_body(protocol, "gemini-3-pro", "Hello"), target, True)
     reply = Reply("seed", "0" * 40, "gemini-3-pro", protocol.options(request))
     turn = resolve(TWO_CALLS, 0, "gemini")
-    timed = stream(turn, protocol, reply, Wire(quirks=quirks))
+    timed = stream((turn,), protocol, reply, Wire(quirks=quirks))
     return b"".join(part.data for part in timed).decode()
 
 
@@ -242,7 +242,7 @@ def test_array_of_a_cut_stream_stays_open() -> None:
     protocol = PROTOCOLS["gemini"]
     request = protocol.parse(first_body(protocol, "m", "Hello"), client_target(protocol, "m"), True)
     reply = Reply("seed", "0" * 40, "m", protocol.options(request))
-    (written,) = stream(turn, protocol, reply, Wire(quirks=("gem-array-form",)))
+    (written,) = stream((turn,), protocol, reply, Wire(quirks=("gem-array-form",)))
     assert written.data[:2] == b"[{"
     assert written.data[-1:] == b"}"
 

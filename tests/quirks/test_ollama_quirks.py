@@ -18,7 +18,7 @@ from mockllm.protocols.ollama.objects import Options
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.ollama import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from mockllm.scenario.model import Scenario, Wire
 from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import plain, play
@@ -129,7 +129,7 @@ def test_what_quirks_mean(turn: Turn) -> None:
 
 def _decoded(turn: Turn, reply: Reply, quirk: Quirk, variant: Variant) -> Turn:
     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
-    parts = stream(turn, OLLAMA, reply, Wire(quirks=(name,)))
+    parts = stream((turn,), OLLAMA, reply, Wire(quirks=(name,)))
     return decoded(OLLAMA, OLLAMA.usual.decode(b"".join(part.data for part in parts)))[0]
 
 

@@ -14,7 +14,7 @@ from mockllm.protocols.base import Reply
 from mockllm.quirks.samples import TEXT
 from mockllm.quirks.stream_errors import QUIRKS
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from mockllm.scenario.model import Wire
 from tests.cases import for_all
 from tests.quirks.meaning import expected_turn
@@ -183,7 +183,7 @@ def test_every_turn_can_be_played(quirk, variant, api, data):
     turn = data.draw(turns(st.one_of(parts, opaques, frame)))
     reply = Reply("seed", "0" * 40, "m", protocol.options(request), turn.usage or TokenUsage(0, 0))
     name = f"{quirk.name}:{variant.name}".rstrip(":")
-    writes = stream(turn, protocol, reply, Wire(quirks=(name,)))
+    writes = stream((turn,), protocol, reply, Wire(quirks=(name,)))
     *before, last = (write.data for write in writes if b"data: [DONE]" not in write.data)
     message = expected_turn(name, variant, turn).error.message.encode()
     assert any(

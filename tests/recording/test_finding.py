@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.recording.finding import Competing
-from mockllm.scenario.model import Match, PausePart, RouteSpec, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.model import Match, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.part_model import PausePart
+from mockllm.scenario.route_model import RouteSpec
 
 TURNS = (TurnSpec(reply=(PausePart(0),)),)
 users = st.none() | st.builds(

@@ -9,7 +9,7 @@ import pytest
 from mockllm.core.http import Target, TimedBytes
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import (
     HttpAnswer,
@@ -21,7 +21,8 @@ from mockllm.replay.compilation.http_answer import (
     json_answer,
 )
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import ErrorSpec, Http, TurnSpec
+from mockllm.scenario.model import Http, TurnSpec
+from mockllm.scenario.part_model import ErrorSpec
 from tests.cases import for_all
 
 PARTS = [TimedBytes(0, b"abc"), TimedBytes(5, b"x" * 17)]

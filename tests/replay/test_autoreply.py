@@ -7,7 +7,7 @@ import pytest
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.replay.auto.autoreply import auto_parts
-from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
+from mockllm.scenario.part_model import AnyPart, ReasoningPart, TextPart, ToolPart
 
 NUMBER = {"properties": {"n": {"type": "integer", "minimum": 5}}, "required": ["n"]}
 TOOLS = (OfferedTool("plain"), OfferedTool("count", parameters=NUMBER))

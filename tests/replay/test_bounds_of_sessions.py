@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mockllm.core.request import Request
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.replay.decision import Decision, RequestCache
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session, Sessions
-from mockllm.scenario.model import Scenario, TextPart, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import TextPart
 from tests.entries import journal_entry
 
 TURN = TurnSpec(reply=(TextPart("x"),))

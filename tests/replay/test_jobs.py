@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mockllm.replay.jobs import JobProgress
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import Pending
+from mockllm.scenario.route_model import Pending
 
 
 def made(at: float) -> Exchange:

@@ -22,8 +22,7 @@ from mockllm.replay.client_requests import first_body
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.fault_plan import read_plan
 from mockllm.replay.latency.files import read_latency_option
-from mockllm.replay.latency.plan import LatencyPlan
-from mockllm.replay.latency.schedule import Draw, Pace
+from mockllm.replay.latency.schedule import Draw, LatencyPlan, Pace
 from mockllm.replay.loading import load, loads
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session

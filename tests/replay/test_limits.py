@@ -26,7 +26,8 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import AutoPart, Scenario, TextPart, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import AutoPart, TextPart
 
 HELLO = Request("", "m", {}, messages=(Message("user", "Hello there, who are you?"),))
 STORY = "Once upon a time there was a queen. END And they lived happily."

@@ -12,7 +12,8 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body, first_request, user_text
 from mockllm.replay.compilation.resolve import parallel_beats, resolve
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import Scenario, TextPart
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import TextPart
 
 
 def scenario(*turns: str, head: str = "") -> Scenario:

@@ -21,7 +21,7 @@ from mockllm.replay.call import ApiCall
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import ToolPart
+from mockllm.scenario.part_model import ToolPart
 from tests.cases import for_all
 from tests.replay.hostile_schemas import GIVES_UP, HAS_NO_VALUE, MANY_STEPS
 from tests.replay.sampling import sample

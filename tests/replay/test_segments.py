@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import Replayer, _segments
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.encoding import _segments
 from mockllm.replay.loading import loads
 from tests.cases import for_all
 

@@ -1,7 +1,8 @@
 """Sessions keep attempts and exchanges, within bounds."""
 
 from mockllm.replay.sessions.session import Session, Sessions
-from mockllm.scenario.model import Scenario, TextPart, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import TextPart
 from tests.entries import journal_entry
 
 TURN = TurnSpec(reply=(TextPart("x"),))

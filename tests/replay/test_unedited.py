@@ -11,7 +11,8 @@ from mockllm.core.http import TimedBytes
 from mockllm.errors import WireError
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import ErrorSpec, Http, Recorded, Scenario, TurnSpec
+from mockllm.scenario.model import Http, Recorded, Scenario, TurnSpec
+from mockllm.scenario.part_model import ErrorSpec
 from tests.cases import for_all
 from tests.tapes.making import changed, taped
 from tests.tapes.turns import turn_of

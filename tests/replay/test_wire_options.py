@@ -11,10 +11,11 @@ from mockllm.core.events import Frame
 from mockllm.core.http import TimedBytes
 from mockllm.core.seeded import derive, derive_int
 from mockllm.framing.sse import decode
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import Replayer, _grouped, _multiline, _segments
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.encoding import _grouped, _multiline, _segments
 from mockllm.replay.loading import loads
 
 SCENARIO = """

@@ -7,10 +7,9 @@ from typing import Any
 
 import yaml
 
-from mockllm.scenario.model import TextFile
 from mockllm.scenario.reading.nodes import Scalar
 from mockllm.scenario.reading.values import scalar
-from mockllm.scenario.yamltext import Flow, FlowMap
+from mockllm.scenario.yamltext import Flow, FlowMap, TextFile
 
 _BREAKS = frozenset("\n\r\x85\u2028\u2029")
 _ESCAPED = re.compile(

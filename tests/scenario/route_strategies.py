@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.routes import METHODS
+from mockllm.scenario.route_model import JobRoute, JobSpec, RouteAnswer, RouteSpec
 from tests.scenario.strategies import (
     conditions,
     header_names,
@@ -30,14 +31,14 @@ _segments = st.from_regex(r"\A(?:[a-z0-9.:%_-]{1,6}|\*)\Z")
 
 
 @st.composite
-def routes(draw: st.DrawFn) -> m.RouteSpec:
+def routes(draw: st.DrawFn) -> RouteSpec:
     """A route with names and `*` in its path."""
     names = st.sampled_from(["{id}", "{model}", "{file_id}:copy"])
     found = draw(st.lists(_segments, min_size=1, max_size=4))
     found += draw(st.lists(names, max_size=2, unique=True))
     path = "/" + "/".join(draw(st.permutations(found)))
     own = path.startswith(("/_mockllm/", "/s/"))
-    return m.RouteSpec(draw(st.sampled_from(METHODS)), f"/x{path}" if own else path)
+    return RouteSpec(draw(st.sampled_from(METHODS)), f"/x{path}" if own else path)
 
 
 def _bodies() -> st.SearchStrategy[tuple[str, object]]:
@@ -51,25 +52,25 @@ def _bodies() -> st.SearchStrategy[tuple[str, object]]:
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> m.RouteAnswer:
+def answers(draw: st.DrawFn) -> RouteAnswer:
     """An answer with any kind of body."""
     kind, value = draw(_bodies())
     statuses = st.integers(200, 599)
     status = draw(statuses.filter(lambda status: not kind or status not in (204, 304)))
     names = header_names.filter(lambda name: name not in _FRAMING)
     headers = tuple(draw(st.dictionaries(names, header_values, max_size=2)).items())
-    return m.RouteAnswer(status, headers, kind, value)  # type: ignore[arg-type]
+    return RouteAnswer(status, headers, kind, value)  # type: ignore[arg-type]
 
 
-_of_jobs = st.from_regex(r"\A/[a-z0-9]{1,6}/\{id\}\Z").map(lambda path: m.RouteSpec("GET", path))
+_of_jobs = st.from_regex(r"\A/[a-z0-9]{1,6}/\{id\}\Z").map(lambda path: RouteSpec("GET", path))
 
 
-def _job_routes(answer: st.SearchStrategy[m.RouteAnswer]) -> st.SearchStrategy[m.JobRoute | None]:
-    return st.none() | st.builds(m.JobRoute, _of_jobs, answer)
+def _job_routes(answer: st.SearchStrategy[RouteAnswer]) -> st.SearchStrategy[JobRoute | None]:
+    return st.none() | st.builds(JobRoute, _of_jobs, answer)
 
 
 _jobs = st.builds(
-    m.JobSpec,
+    JobSpec,
     pending=pendings,
     poll=_of_jobs,
     wait=st.none() | answers(),
@@ -77,9 +78,9 @@ _jobs = st.builds(
     result=_job_routes(answers()),
     cancel=_job_routes(answers()),
     delete=_job_routes(answers()),
-    list=_job_routes(st.just(m.RouteAnswer(kind="json", value={"data": "{jobs}"}))),
+    list=_job_routes(st.just(RouteAnswer(kind="json", value={"data": "{jobs}"}))),
 )
-_created = st.just(m.RouteAnswer(kind="json", value={"id": "job-{id}"}))
+_created = st.just(RouteAnswer(kind="json", value={"id": "job-{id}"}))
 
 _pairs = st.dictionaries(texts, conditions, max_size=2).map(lambda found: tuple(found.items()))
 route_matches = st.just(m.Match(anything=True)) | st.builds(

@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from mockllm.core.seeded import RandomSplit, Split
 from mockllm.core.turn import beats
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
@@ -16,7 +17,29 @@ from mockllm.scenario import model as m
 from mockllm.scenario.check import text_operators
 from mockllm.scenario.fault_model import Place
 from mockllm.scenario.ignoring import with_ignored
+from mockllm.scenario.part_model import (
+    AnyPart,
+    AudioPart,
+    AutoPart,
+    Citation,
+    ErrorPart,
+    ErrorSpec,
+    FramePart,
+    ImagePart,
+    InterleavedPart,
+    MediaSource,
+    Member,
+    ParallelPart,
+    PausePart,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolPart,
+    TextPart,
+    TokenSpec,
+    ToolPart,
+)
 from mockllm.scenario.reading.latency import read_latency
+from mockllm.scenario.route_model import JobSpec, Pending
 from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)
@@ -26,7 +49,7 @@ lines = texts.filter(lambda text: text and not set(text) & {"\n", "\r"})
 durations = st.integers(0, 10**7) | st.sampled_from([0, 1, 1000, 10**6, 6 * 10**7])
 shares = st.floats(0, 1).map(abs)
 random_splits = st.tuples(st.integers(1, 9), st.integers(0, 9)).map(
-    lambda pair: m.RandomSplit(pair[0], sum(pair))
+    lambda pair: RandomSplit(pair[0], sum(pair))
 )
 rules = st.sampled_from(["whole", "chars", "words"]) | st.integers(1, 99) | random_splits
 json_mappings = st.dictionaries(texts, json_values | st.floats(allow_nan=False), max_size=3).filter(
@@ -54,7 +77,7 @@ usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 5) | st.jus
 CONTROLS = {chr(code) for code in (*range(9), *range(10, 32), 127)}
 header_names = st.from_regex(r"\A[a-z0-9!#.-]{1,8}\Z")
 header_values = lines.filter(lambda text: not set(text) & CONTROLS)
-errors = st.builds(m.ErrorSpec, *[st.none() | texts] * 3)
+errors = st.builds(ErrorSpec, *[st.none() | texts] * 3)
 maybe_names = st.lists(names, max_size=2).map(tuple)
 sent_files = st.lists(
     st.sampled_from(["image/*", "https://a.example/b.png", f"sha256:{'0' * 64}"]), max_size=2
@@ -181,7 +204,7 @@ tool_specs = st.lists(
 
 
 @st.composite
-def splits(draw: st.DrawFn, value: str) -> m.Split | None:
+def splits(draw: st.DrawFn, value: str) -> Split | None:
     """A split for `value`: none, a rule, or its fragments."""
     fragments = draw(cut(value)) if value else ("",)
     return draw(st.none() | rules | st.just(fragments))
@@ -190,26 +213,26 @@ def splits(draw: st.DrawFn, value: str) -> m.Split | None:
 spans = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(lambda pair: (pair[0], sum(pair)))
 numbers = st.integers(0, 9)
 cited = st.one_of(
-    st.builds(m.Citation, lines | st.just(""), texts, texts),
+    st.builds(Citation, lines | st.just(""), texts, texts),
     *[
-        st.builds(m.Citation, lines, texts, texts, document=numbers, **{unit: spans})
+        st.builds(Citation, lines, texts, texts, document=numbers, **{unit: spans})
         for unit in ("characters", "pages", "blocks")
     ],
-    st.builds(m.Citation, lines | st.just(""), texts, search_result=numbers, blocks=spans),
+    st.builds(Citation, lines | st.just(""), texts, search_result=numbers, blocks=spans),
 )
 
 
 probabilities = st.floats(-99, 0, allow_nan=False) | st.integers(-99, 0)
 
 
-def token_specs(text: str) -> st.SearchStrategy[m.TokenSpec]:
+def token_specs(text: str) -> st.SearchStrategy[TokenSpec]:
     """A token of a text."""
-    top = st.lists(st.builds(m.TokenSpec, texts, probabilities), max_size=2).map(tuple)
-    return st.builds(m.TokenSpec, st.just(text), probabilities, top)
+    top = st.lists(st.builds(TokenSpec, texts, probabilities), max_size=2).map(tuple)
+    return st.builds(TokenSpec, st.just(text), probabilities, top)
 
 
 @st.composite
-def spoken(draw: st.DrawFn) -> m.AnyPart:
+def spoken(draw: st.DrawFn) -> AnyPart:
     """A text, reasoning or refusal part."""
     text = draw(texts)
     split, every = draw(splits(text)), draw(st.none() | durations)
@@ -220,14 +243,14 @@ def spoken(draw: st.DrawFn) -> m.AnyPart:
         logprobs: Any = draw(st.booleans())
         if text and logprobs and draw(st.booleans()):
             logprobs = tuple(draw(token_specs(own)) for own in draw(cut(text)))
-        return m.TextPart(text, split, every, tuple(citations), logprobs, signature)
+        return TextPart(text, split, every, tuple(citations), logprobs, signature)
     if kind == 1:
-        return m.ReasoningPart(text, split, every, draw(st.none() | texts), draw(st.booleans()))
-    return m.RefusalPart(text, split, every)
+        return ReasoningPart(text, split, every, draw(st.none() | texts), draw(st.booleans()))
+    return RefusalPart(text, split, every)
 
 
 @st.composite
-def calls(draw: st.DrawFn, tools: tuple[m.ToolSpec, ...], ids: count[int]) -> m.ToolPart:
+def calls(draw: st.DrawFn, tools: tuple[m.ToolSpec, ...], ids: count[int]) -> ToolPart:
     """A call, with an id of its own or none, of one of the tools, or malformed."""
     malformed = draw(st.booleans())
     known = st.sampled_from([tool.name for tool in tools]) if tools else names
@@ -245,15 +268,15 @@ def calls(draw: st.DrawFn, tools: tuple[m.ToolSpec, ...], ids: count[int]) -> m.
     if not malformed and not tools and draw(st.integers(0, 3)) == 0:
         text = draw(texts) or None
         split = draw(st.none() | rules if text is None else splits(text))
-        return m.ToolPart(name, id, text, False, split, every, signature, True)
-    return m.ToolPart(name, id, arguments, malformed, split, every, signature)
+        return ToolPart(name, id, text, False, split, every, signature, True)
+    return ToolPart(name, id, arguments, malformed, split, every, signature)
 
 
 @st.composite
-def server_tools(draw: st.DrawFn) -> m.ServerToolPart:
+def server_tools(draw: st.DrawFn) -> ServerToolPart:
     """A tool of the service: with input and output, each as compact JSON or as other text."""
     input, output = draw(st.none() | texts | json_texts), draw(st.none() | texts | json_texts)
-    return m.ServerToolPart(
+    return ServerToolPart(
         draw(st.sampled_from(["web_search", "mcp", "a b"])),
         draw(st.none() | names),
         draw(st.none() | names),
@@ -265,20 +288,20 @@ def server_tools(draw: st.DrawFn) -> m.ServerToolPart:
 
 
 @st.composite
-def media(draw: st.DrawFn) -> m.AnyPart:
+def media(draw: st.DrawFn) -> AnyPart:
     """An image, or sound with or without a transcript, in the YAML."""
     kind, data = draw(st.sampled_from(["image", "audio"])), draw(st.binary(max_size=9))
-    source = m.MediaSource(data, f"{kind}/{draw(names)}")
+    source = MediaSource(data, f"{kind}/{draw(names)}")
     every, signature = draw(st.none() | durations), draw(st.none() | texts)
     if kind == "image":
-        return m.ImagePart(source, every, signature)
+        return ImagePart(source, every, signature)
     transcript = draw(texts)
     split, size = draw(splits(transcript)), draw(st.none() | st.integers(1, 9))
-    return m.AudioPart(source, transcript, size, split, every, signature)
+    return AudioPart(source, transcript, size, split, every, signature)
 
 
 @st.composite
-def frames(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> m.FramePart:
+def frames(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> FramePart:
     """A raw frame."""
     api = draw(st.sampled_from(apis))
     kind = draw(st.integers(0, 2))
@@ -286,29 +309,29 @@ def frames(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> m.FramePart:
         data = draw(texts | json_mappings | st.booleans() | st.integers())
         line = st.sampled_from([None, ""]) | lines
         options = [line, line, st.none() | st.integers(0, 99)]
-        return m.FramePart(api, data, *[draw(option) for option in options])
+        return FramePart(api, data, *[draw(option) for option in options])
     text = draw(texts)
-    return m.FramePart(api, comment=text) if kind == 1 else m.FramePart(api, raw=text)
+    return FramePart(api, comment=text) if kind == 1 else FramePart(api, raw=text)
 
 
 @st.composite
-def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedPart:
+def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> InterleavedPart:
     """Parts with an order of their fragments; random splits, which cannot have one, are removed."""
     parts, counts = [], []
     for member in draw(st.lists(part, min_size=1, max_size=3)):
-        if isinstance(member, m.FramePart):
+        if isinstance(member, FramePart):
             counts.append(1)
         else:
             split = getattr(member, "split", "")
-            whole = isinstance(split, m.RandomSplit | None)
+            whole = isinstance(split, RandomSplit | None)
             member = replace(member, split="whole") if whole else member
             counts.append(beats_of(member))
         parts.append(member)
     order = [index for index, count_ in enumerate(counts) for _ in range(count_)]
-    return m.InterleavedPart(tuple(parts), tuple(draw(st.permutations(order))))
+    return InterleavedPart(tuple(parts), tuple(draw(st.permutations(order))))
 
 
-def beats_of(part: m.Member) -> int:
+def beats_of(part: Member) -> int:
     """The number of fragments in which a part streams, as the player counts them."""
     turns = (m.TurnSpec(reply=(part,)),)
     return sum(map(beats, resolve(m.Scenario("a", turns), 0, "chat").parts))
@@ -317,12 +340,12 @@ def beats_of(part: m.Member) -> int:
 @st.composite
 def replies(
     draw: st.DrawFn, apis: tuple[m.Api, ...], tools: tuple[m.ToolSpec, ...], ids: count[int]
-) -> tuple[m.AnyPart, ...]:
+) -> tuple[AnyPart, ...]:
     """At least one part; `auto` stands alone, an error comes last."""
     if draw(st.integers(0, 9)) == 0:
-        return (m.AutoPart(draw(st.sampled_from(["", "200", "uniform(1, 2.5)"]))),)
+        return (AutoPart(draw(st.sampled_from(["", "200", "uniform(1, 2.5)"]))),)
     call = calls(tools, ids)
-    parallel = st.lists(call, min_size=1, max_size=3).map(lambda own: m.ParallelPart(tuple(own)))
+    parallel = st.lists(call, min_size=1, max_size=3).map(lambda own: ParallelPart(tuple(own)))
     part = st.one_of(
         spoken(),
         call,
@@ -331,11 +354,11 @@ def replies(
         parallel,
         interleaved(spoken() | call | server_tools() | media() | frames(apis)),
         frames(apis),
-        durations.map(lambda long: m.PausePart(long)),
+        durations.map(lambda long: PausePart(long)),
     )
     own = draw(st.lists(part, min_size=1, max_size=3))
     if draw(st.integers(0, 4)) == 0:
-        own.append(m.ErrorPart(draw(errors)))
+        own.append(ErrorPart(draw(errors)))
     return tuple(own)
 
 
@@ -419,7 +442,7 @@ tries = st.builds(
     lambda fault, finish, reply: m.TurnSpec(reply=reply, finish=finish, fault=fault),
     all_faults(first).map(lambda one: (one,)),
     st.none() | finishes,
-    st.just(()) | st.just((m.TextPart("Sorry"),)),
+    st.just(()) | st.just((TextPart("Sorry"),)),
 )
 
 
@@ -432,8 +455,8 @@ choices = st.lists(
     ),
     max_size=2,
 ).map(tuple)
-pendings = st.builds(m.Pending, polls=st.integers(0, 10**9 - 1)) | st.builds(
-    m.Pending, duration=st.integers(1, 10**7)
+pendings = st.builds(Pending, polls=st.integers(0, 10**9 - 1)) | st.builds(
+    Pending, duration=st.integers(1, 10**7)
 )
 limits = st.sampled_from([(), ("max_tokens",), ("stop", "min_tokens")])
 
@@ -469,7 +492,7 @@ def turns(
         extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),
         headers=draw(st.sampled_from([(), (("x-request-id", "r1"), ("x-empty", ""))])),
         template=draw(st.sampled_from([None, False])),
-        job=draw(st.none() | st.builds(m.JobSpec, pendings, st.booleans())) if reply else None,
+        job=draw(st.none() | st.builds(JobSpec, pendings, st.booleans())) if reply else None,
     )
     if draw(st.booleans()):
         turn = replace(turn, finish=draw(st.sampled_from([None, "stop"])), stop_sequence="END")
@@ -514,7 +537,7 @@ def turns(
 
 def drawn_replies(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
     """Replies of which one is drawn, each with all else of a turn."""
-    parts = st.builds(m.TextPart, texts).map(lambda part: (part,))
+    parts = st.builds(TextPart, texts).map(lambda part: (part,))
     forms = st.builds(lambda reply: replace(plain, reply=reply), parts) | st.builds(
         lambda http, finish: replace(plain, http=http, finish=finish, stop_sequence=None),
         https,
@@ -551,7 +574,7 @@ def scenarios(draw: st.DrawFn) -> m.Scenario:
     for index in range(number):
         turn = draw(turns(apis or APIS, tools, ids, index == number - 1, restart))
         played = [part for before in own for part in before.reply]
-        known = [part.id for part in played if isinstance(part, m.ToolPart) and part.id]
+        known = [part.id for part in played if isinstance(part, ToolPart) and part.id]
         if known and turn.request and not turn.branches and draw(st.booleans()):
             request = replace(
                 turn.request, results=((draw(st.sampled_from(known)), draw(results)),)

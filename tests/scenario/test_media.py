@@ -10,8 +10,8 @@ from mockllm.core.turn import Media
 from mockllm.errors import ScenarioError
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load, loads
-from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump
+from mockllm.scenario.part_model import AudioPart, ImagePart, MediaSource
 from mockllm.scenario.reading.files import MAX_FILE
 
 
@@ -41,8 +41,8 @@ def test_a_file_has_the_bytes_and_its_name_the_type(tmp_path: Path) -> None:
     )
     (loaded,) = load([path])
     assert loaded.turns[0].reply == (
-        m.ImagePart(m.MediaSource(b"\x89PNG", "image/png", "cat.PNG")),
-        m.AudioPart(m.MediaSource(b"\0\1\2", "audio/L16;rate=24000", "hello.raw"), "Hello."),
+        ImagePart(MediaSource(b"\x89PNG", "image/png", "cat.PNG")),
+        AudioPart(MediaSource(b"\0\1\2", "audio/L16;rate=24000", "hello.raw"), "Hello."),
     )
     path.write_text(dump(loaded))
     assert load([path]) == (loaded,)

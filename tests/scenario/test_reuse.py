@@ -9,8 +9,8 @@ import pytest
 
 from mockllm.errors import ScenarioError
 from mockllm.replay.loading import load, loads
-from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump
+from mockllm.scenario.part_model import PausePart, TextPart, ToolPart
 from mockllm.scenario.reading.nodes import MAX_NODES
 
 COMMON = """\
@@ -27,7 +27,7 @@ turns:
   - reply: {use: hello}
   - reply: [{text: Well.}, {use: busy}, {pause: 1s}]
 """
-PARTS = (m.TextPart("One moment."), m.ToolPart("add", arguments='{"n":1}'))
+PARTS = (TextPart("One moment."), ToolPart("add", arguments='{"n":1}'))
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def test_a_turn_uses_replies_and_tools_of_a_file(write):
     """The parts stand where they are used, and the file is no scenario of the folder."""
     (scenario,) = load(write(("a.yaml", SCENARIO), ("common.yaml", "\ufeff" + COMMON)))
     assert [turn.reply for turn in scenario.turns] == [
-        (m.TextPart("Hello!"),),
-        (m.TextPart("Well."), *PARTS, m.PausePart(1_000_000)),
+        (TextPart("Hello!"),),
+        (TextPart("Well."), *PARTS, PausePart(1_000_000)),
     ]
     assert [tool.name for tool in scenario.tools] == ["add"]
 
@@ -67,7 +67,7 @@ def test_variants_and_attempts_use_replies():
         "    when: {api: chat, reply: {use: b}}\n"
     )
     (turn,) = scenario.turns
-    assert turn.attempts[0].reply == turn.branches[0].turn.reply == (m.TextPart("c"),)
+    assert turn.attempts[0].reply == turn.branches[0].turn.reply == (TextPart("c"),)
 
 
 def test_what_is_written_back_has_the_parts(write):
@@ -81,7 +81,7 @@ def test_texts_of_included_files_are_beside_them(write):
     common = "replies: {hello: {text: {file: hello.txt}}}"
     folder = write(("a.yaml", SCENARIO.replace("busy", "hello")), ("hello.txt", "Hello there"))
     (scenario,) = load(write(("common.yaml", common)))
-    assert scenario.turns[0].reply == (m.TextPart("Hello there"),)
+    assert scenario.turns[0].reply == (TextPart("Hello there"),)
     assert folder.is_dir()
 
 

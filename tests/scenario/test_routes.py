@@ -12,6 +12,7 @@ from mockllm.replay.loading import load, loads
 from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import files
+from mockllm.scenario.route_model import RouteAnswer, RouteSpec
 from tests.scenario.route_strategies import route_scenarios
 from tests.scenario.test_schema import accepted
 
@@ -51,8 +52,8 @@ def test_load_is_the_inverse_of_dump(scenario: m.Scenario) -> None:
 def test_a_route_is_written_as_a_person_would() -> None:
     """The dump of a scenario has its keys in the order of the documentation."""
     (scenario,) = loads(EMBEDDING)
-    assert scenario.route == m.RouteSpec("POST", "/v1/embeddings")
-    assert scenario.turns[1].answer == m.RouteAnswer(
+    assert scenario.route == RouteSpec("POST", "/v1/embeddings")
+    assert scenario.turns[1].answer == RouteAnswer(
         503, (("retry-after", "1"),), kind="text", value="busy"
     )
     assert dump(scenario) == EMBEDDING
@@ -63,8 +64,8 @@ def test_null_is_a_json_body() -> None:
     null, empty = loads("scenario: a\nroute: GET /x\nturns: [{answer: {json: }}, {answer: {}}]")[
         0
     ].turns
-    assert null.answer == m.RouteAnswer(kind="json")
-    assert empty.answer == m.RouteAnswer()
+    assert null.answer == RouteAnswer(kind="json")
+    assert empty.answer == RouteAnswer()
 
 
 def test_base64_may_be_folded() -> None:
@@ -73,7 +74,7 @@ def test_base64_may_be_folded() -> None:
         "scenario: a\nroute: GET /x\nturns:\n  - answer:\n      base64: |\n"
         "        AAEC\n        /w==\n"
     )
-    assert scenario.turns[0].answer == m.RouteAnswer(kind="base64", value="AAEC\n/w==\n")
+    assert scenario.turns[0].answer == RouteAnswer(kind="base64", value="AAEC\n/w==\n")
 
 
 FILE = "scenario: a\nroute: GET /x\nturns: [{answer: {file: body.bin}}]\n"

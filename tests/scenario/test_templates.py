@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.scenario.model import TextPart, ToolPart, TurnSpec
+from mockllm.scenario.model import TurnSpec
+from mockllm.scenario.part_model import TextPart, ToolPart
 from mockllm.scenario.templates import (
     MAX_LENGTH,
     TemplateError,

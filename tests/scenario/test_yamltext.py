@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.scenario.model import TextFile
-from mockllm.scenario.yamltext import Flow, FlowMap, write
+from mockllm.scenario.yamltext import Flow, FlowMap, TextFile, write
 from tests.cases import for_all
 from tests.scenario.pyyaml_text import pyyaml_text
 

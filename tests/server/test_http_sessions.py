@@ -12,7 +12,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment
 from mockllm.replay.client_requests import first_body
-from mockllm.replay.latency.plan import LatencyPlan
+from mockllm.replay.latency.schedule import LatencyPlan
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import nodes

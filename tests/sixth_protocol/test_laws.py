@@ -19,7 +19,7 @@ from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Opaque, TokenUsage
 from mockllm.framing.sse import decode
 from mockllm.protocols.base import Reply
-from mockllm.scenario.model import ErrorPart
+from mockllm.scenario.part_model import ErrorPart
 from tests import test_laws as laws
 from tests.cases import for_all
 from tests.protocols.streams import encoded

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.turns import unresolve
-from mockllm.scenario.model import RouteAnswer, TurnSpec
+from mockllm.scenario.model import TurnSpec
+from mockllm.scenario.route_model import RouteAnswer
 from mockllm.tapes.captured import Tape
 from mockllm.tapes.recorded_turn import recorded_error, recorded_turn, route_headers
 

@@ -31,7 +31,7 @@ from mockllm.core.request import Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError, UsageError, WireError
 from mockllm.framing.carrier import Carrier
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded as read_turn
 from mockllm.quirks import Quirk, Variant, find
@@ -40,7 +40,8 @@ from mockllm.replay.client_requests import first_request, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.scenario.model import Api, FramePart, ParallelPart, Scenario, TurnSpec, Wire
+from mockllm.scenario.model import Api, Scenario, TurnSpec, Wire
+from mockllm.scenario.part_model import FramePart, ParallelPart
 
 
 def case(

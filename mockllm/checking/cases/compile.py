@@ -27,7 +27,8 @@ from mockllm.quirks.samples import (
     TWO_SAME,
     ZERO,
 )
-from mockllm.scenario.model import AnyPart, Api, InterleavedPart, ParallelPart, Scenario, ToolPart
+from mockllm.scenario.model import Api, Scenario
+from mockllm.scenario.part_model import AnyPart, InterleavedPart, ParallelPart, ToolPart
 
 
 @dataclass(frozen=True, slots=True)

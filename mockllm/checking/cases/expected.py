@@ -18,8 +18,9 @@ from mockllm.checking.outcome import (
 )
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import Api, FramePart, TurnSpec, UsageSpec
+from mockllm.scenario.model import Api, TurnSpec, UsageSpec
 from mockllm.scenario.model import ExpectedOutcome as Expected
+from mockllm.scenario.part_model import FramePart
 
 
 def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:

@@ -13,20 +13,15 @@ from typing import Any
 from mockllm.core.events import LineEnd
 from mockllm.core.seeded import derive, derive_int
 from mockllm.framing.sse import LINE_ENDS
-from mockllm.scenario.model import (
+from mockllm.scenario.model import Api, Comments, Match, Scenario, TurnSpec, Wire
+from mockllm.scenario.part_model import (
     AnyPart,
-    Api,
     AutoPart,
-    Comments,
-    Match,
     ParallelPart,
     ReasoningPart,
     RefusalPart,
-    Scenario,
     TextPart,
     ToolPart,
-    TurnSpec,
-    Wire,
     members,
 )
 

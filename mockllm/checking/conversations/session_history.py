@@ -29,13 +29,13 @@ from mockllm.errors import RequestError
 from mockllm.matching.conversation import (
     History,
     PlannedCall,
+    Selection,
     planned_calls,
     read_history,
     tool_parts,
     turn_at,
 )
 from mockllm.matching.index import mint_token
-from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.adaptation import Adaptation, adaptation
 from mockllm.replay.compilation.resolve import resolve

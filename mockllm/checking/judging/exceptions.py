@@ -10,7 +10,7 @@ from mockllm.checking.judging.difference import Difference, complete_finishes, p
 from mockllm.checking.judging.stream_reading import names_what_is_passed_over
 from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.policy import Policy
-from mockllm.scenario.model import FramePart, TextPart
+from mockllm.scenario.part_model import FramePart, TextPart
 
 _NULL = re.compile("NoneType|^KeyError|null|undefined", re.IGNORECASE)
 """The message of an exception on a value that is null or missing."""

@@ -17,15 +17,14 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.core.jsontext import compact
 from mockllm.errors import MockLLMError
-from mockllm.scenario.model import (
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import (
     AnyPart,
     ParallelPart,
     ReasoningPart,
     RefusalPart,
-    Scenario,
     TextPart,
     ToolPart,
-    TurnSpec,
 )
 
 TRIES = 400

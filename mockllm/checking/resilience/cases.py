@@ -18,14 +18,15 @@ from mockllm.checking.cases.scenarios import single
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import table
 from mockllm.errors import RequestError
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.durations import read_duration
-from mockllm.scenario.model import Api, Scenario, Timing, ToolPart, TurnSpec, members
+from mockllm.scenario.model import Api, Scenario, Timing, TurnSpec
+from mockllm.scenario.part_model import ToolPart, members
 from mockllm.scenario.reading.faults import parse_faults
 
 _QUOTA = "insufficient_quota"

@@ -14,9 +14,10 @@ import click
 from mockllm.core.text import did_you_mean
 from mockllm.errors import Problem, UsageError
 from mockllm.replay.fault_plan import read_plan
-from mockllm.replay.latency.plan import LatencyPlan
+from mockllm.replay.latency.schedule import LatencyPlan
 from mockllm.scenario.durations import read_duration, read_percent
-from mockllm.scenario.model import AutoPart, Scenario
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import AutoPart
 
 if TYPE_CHECKING:
     from mockllm.interception.hosts import Hosts

@@ -34,7 +34,8 @@ from mockllm.conformance.attachments.runner_lines import (
 from mockllm.core import documentation
 from mockllm.core.text import shorten
 from mockllm.quirks.samples import SAMPLES, TEXT
-from mockllm.scenario.model import Scenario, TextPart
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import TextPart
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 

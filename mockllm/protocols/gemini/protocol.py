@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 from mockllm.core.events import Start
 from mockllm.core.http import Target
@@ -100,7 +101,7 @@ PROTOCOL = WireProtocol(
     headers=errors.answer_headers,
     stated=("service_tier",),
     choices=records.Choices(
-        wanted=lambda options: options.candidates,
+        wanted=attrgetter("candidates"),
         alone=lambda options, _: replace(options, candidates=1, array=False),
         join_frames=join_candidates,
         join_bodies=join_bodies,

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from mockllm.core import events as ev
 from mockllm.core.seeded import derive
-from mockllm.core.turn import Media, Part
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.fields import AUDIO
 from mockllm.protocols.records import Fields, Json
@@ -23,13 +22,6 @@ TYPE = "audio/*"
 
 _KEPT = 3600
 """How long the service keeps a sound, in seconds."""
-
-
-def is_sound(part: Part) -> bool:
-    """Whether a part is a sound, with anything in it: the API can express no other media."""
-    if not isinstance(part, Media) or not part.media_type.startswith("audio/"):
-        return False
-    return any(part.data) or bool(part.fragments)
 
 
 def write_first(reply: Reply) -> Json:

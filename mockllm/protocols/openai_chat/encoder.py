@@ -14,7 +14,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
-from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
+from mockllm.core.turn import Media, Part, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, dumps, tokens_in
 from mockllm.protocols.openai_chat import audio, fields
 from mockllm.protocols.openai_chat.request import Options
@@ -51,7 +51,7 @@ class Encoder:
         self._usage: ev.Usage | None = None
         self._argued: set[int] = set()
         self._texts = {i for i, part in enumerate(turn.parts) if isinstance(part, Text)}
-        self._sounds = {i for i, part in enumerate(turn.parts) if audio.is_sound(part)}
+        self._sounds = {i for i, part in enumerate(turn.parts) if _is_sound(part)}
         self._sounding = False
         self._cites: list[ev.Cite] = []
         self._length = 0
@@ -179,6 +179,13 @@ class Encoder:
         return Frame(text)
 
 
+def _is_sound(part: Part) -> bool:
+    """Whether a part is a sound, with anything in it: the API can express no other media."""
+    if not isinstance(part, Media) or not part.media_type.startswith("audio/"):
+        return False
+    return any(part.data) or bool(part.fragments)
+
+
 def _opening(turn: Turn) -> tuple[Json, bool]:
     kinds = {type(part) for part in turn.parts}
     opening: Json = {"role": "assistant", "content": None}
@@ -188,7 +195,7 @@ def _opening(turn: Turn) -> tuple[Json, bool]:
         return {"role": "assistant", "content": "", "refusal": None}, False
     if Refusal in kinds:
         return {**opening, "refusal": ""}, False
-    if any(map(audio.is_sound, turn.parts)):
+    if any(map(_is_sound, turn.parts)):
         return {**opening, "refusal": None}, False
     if ToolCall in kinds:
         return opening, len(turn.tool_calls) == 1
@@ -245,7 +252,7 @@ def _write_message(turn: Turn, events: list[ev.Event], texts: list[str], reply: 
     pieces = [
         event
         for event in events
-        if isinstance(event, ev.MediaDelta) and audio.is_sound(turn.parts[event.part])
+        if isinstance(event, ev.MediaDelta) and _is_sound(turn.parts[event.part])
     ]
     if pieces:
         message["audio"] = audio.write_audio(pieces, reply)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 from mockllm.errors import RequestError
 from mockllm.protocols import openai_common, records
@@ -59,7 +60,7 @@ PROTOCOL = WireProtocol(
     headers=openai_common.answer_headers,
     stated=("service_tier", "fingerprint"),
     choices=records.Choices(
-        wanted=lambda options: options.n,
+        wanted=attrgetter("n"),
         alone=lambda options, _: replace(options, n=1),
         join_frames=openai_common.join_choices,
         join_bodies=openai_common.join_bodies,

@@ -19,6 +19,7 @@ from mockllm.matching.conversation import History, ModelTurn, read_history, tool
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario import model as m
 from mockllm.scenario.ignoring import normal_text, wanted_text
+from mockllm.scenario.part_model import AnyPart, RefusalPart, TextPart, ToolPart, members
 
 Agreement = Literal["", "same", "renamed"]
 """How a turn in a history agrees with what was recorded: not at all, with its call ids, or with
@@ -51,10 +52,10 @@ class Conversation:
         return self.scenario.turns
 
 
-def text_of(reply: Sequence[m.AnyPart]) -> str:
+def text_of(reply: Sequence[AnyPart]) -> str:
     """The text of a reply, as the user sees it."""
-    parts = m.members(reply)
-    return "".join(part.text for part in parts if isinstance(part, m.TextPart | m.RefusalPart))
+    parts = members(reply)
+    return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
 def openings(messages: Sequence[Message]) -> Iterator[History]:
@@ -97,7 +98,7 @@ def same_user_text(turn: m.TurnSpec, user: str | None) -> bool:
     return text_holds(condition, user)
 
 
-def _agreement(reply: Sequence[m.AnyPart], answer: ModelTurn) -> Agreement:
+def _agreement(reply: Sequence[AnyPart], answer: ModelTurn) -> Agreement:
     """Whether a client sends back what was recorded. Clients may leave out the text beside
     calls, and the ids where the API does without."""
     calls = tuple(tool_parts(reply))
@@ -110,7 +111,7 @@ def _agreement(reply: Sequence[m.AnyPart], answer: ModelTurn) -> Agreement:
     return "same" if _bare(text_of(reply)) == _bare(answer.text) else ""
 
 
-def _equal_but_absent(calls: Sequence[m.ToolPart], sent: Sequence[CallEcho]) -> bool:
+def _equal_but_absent(calls: Sequence[ToolPart], sent: Sequence[CallEcho]) -> bool:
     """Whether calls are equal where both have an id, and have the same names where one has none."""
     unmatched = list(calls)
     for echo in sent:
@@ -122,7 +123,7 @@ def _equal_but_absent(calls: Sequence[m.ToolPart], sent: Sequence[CallEcho]) -> 
     return True
 
 
-def _same_call(call: m.ToolPart, echo: CallEcho) -> bool:
+def _same_call(call: ToolPart, echo: CallEcho) -> bool:
     return call.name == echo.name and _value(call.arguments or "") == _value(echo.arguments)
 
 

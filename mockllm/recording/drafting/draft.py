@@ -14,7 +14,22 @@ from mockllm.core.jsontext import compact
 from mockllm.recording.drafting.conversations import Placement
 from mockllm.scenario import model as m
 from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import (
+    AudioPart,
+    FramePart,
+    ImagePart,
+    InterleavedPart,
+    MediaSource,
+    ParallelPart,
+    ReasoningPart,
+    ServerToolPart,
+    TextPart,
+    ToolPart,
+    members,
+)
 from mockllm.scenario.reading.media import ending
+from mockllm.scenario.route_model import RouteAnswer
+from mockllm.scenario.yamltext import TextFile
 from mockllm.tapes.captured import CUTS, Captured, Tape, dump_tape
 from mockllm.tapes.recorded_turn import RecordedTurn
 
@@ -230,13 +245,13 @@ def with_files(
     files: dict[str, bytes] = {}
 
     def stored(text: str | None, most: int) -> str | None:
-        if text is None or len(text) <= most or isinstance(text, m.TextFile):
+        if text is None or len(text) <= most or isinstance(text, TextFile):
             return text
-        file = m.TextFile(text, new_file(".txt"))
+        file = TextFile(text, new_file(".txt"))
         files[file.file] = text.encode()
         return file
 
-    def stored_media(source: m.MediaSource) -> m.MediaSource:
+    def stored_media(source: MediaSource) -> MediaSource:
         if source.file or len(source.data) <= _MOST_OPAQUE:
             return source
         source = replace(source, file=new_file(ending(source.type)))
@@ -245,28 +260,28 @@ def with_files(
 
     def part_of(part: Any) -> Any:
         match part:
-            case m.TextPart(split=split) | m.ReasoningPart(split=split):
+            case TextPart(split=split) | ReasoningPart(split=split):
                 most = _MOST_TEXT if not isinstance(split, tuple) else len(part.text)
                 text = stored(part.text, most) or ""
                 return replace(part, text=text, signature=stored(part.signature, _MOST_OPAQUE))
-            case m.ToolPart():
+            case ToolPart():
                 return replace(part, signature=stored(part.signature, _MOST_OPAQUE))
-            case m.ServerToolPart():
+            case ServerToolPart():
                 most = _MOST_TEXT if _is_readable(part.output or "") else _MOST_OPAQUE
                 return replace(part, output=stored(part.output, most))
-            case m.ImagePart():
+            case ImagePart():
                 signature = stored(part.signature, _MOST_OPAQUE)
                 return replace(part, image=stored_media(part.image), signature=signature)
-            case m.AudioPart():
+            case AudioPart():
                 signature = stored(part.signature, _MOST_OPAQUE)
                 return replace(part, audio=stored_media(part.audio), signature=signature)
-            case m.FramePart(data=data) if data is not None:
+            case FramePart(data=data) if data is not None:
                 text = data if isinstance(data, str) else compact(data)
                 found = stored(text, _MOST_TEXT if _is_readable(text) else _MOST_OPAQUE)
-                return replace(part, data=found) if isinstance(found, m.TextFile) else part
-            case m.ParallelPart(calls=calls):
+                return replace(part, data=found) if isinstance(found, TextFile) else part
+            case ParallelPart(calls=calls):
                 return replace(part, calls=tuple(map(part_of, calls)))
-            case m.InterleavedPart(parts=parts):
+            case InterleavedPart(parts=parts):
                 return replace(part, parts=tuple(map(part_of, parts)))
         return part
 
@@ -280,8 +295,8 @@ def _is_readable(text: str) -> bool:
 def files_of(turn: m.TurnSpec) -> set[str]:
     """The names of the files that hold long values of a turn."""
     names = ("text", "signature", "output", "data", "image", "audio")
-    values = (getattr(part, name, None) for part in m.members(turn.reply) for name in names)
-    beside = (value for value in values if isinstance(value, m.TextFile | m.MediaSource))
+    values = (getattr(part, name, None) for part in members(turn.reply) for name in names)
+    beside = (value for value in values if isinstance(value, TextFile | MediaSource))
     return {value.file for value in beside} - {""}
 
 
@@ -332,8 +347,8 @@ class ScenarioFiles:
         return turn
 
     def _answer(
-        self, answer: m.RouteAnswer, recorded: m.Recorded | None, new_file: Callable[[str], str]
-    ) -> m.RouteAnswer:
+        self, answer: RouteAnswer, recorded: m.Recorded | None, new_file: Callable[[str], str]
+    ) -> RouteAnswer:
         file: str = answer.value
         drafted = self._draft.recorded.get(recorded.file) if recorded is not None else None
         if drafted is not None and drafted.content is not None:

@@ -42,7 +42,8 @@ from mockllm.recording.drafting.route_drafts import begun_route, route_line, rou
 from mockllm.recording.drafting.turns import answering, draft_turn, echoed, tried_before, with_turn
 from mockllm.redaction.redact import RequestKey, key_of_request, key_of_route
 from mockllm.scenario.ignoring import GENERATED, differing, normal_text, text_ignoring, with_ignored
-from mockllm.scenario.model import Ignored, Recorded, RouteSpec, Scenario, TurnSpec
+from mockllm.scenario.model import Ignored, Recorded, Scenario, TurnSpec
+from mockllm.scenario.route_model import RouteSpec
 from mockllm.tapes.captured import Captured, Tape, detected, request_of
 
 _USUAL = MatchRule()

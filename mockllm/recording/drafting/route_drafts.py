@@ -21,6 +21,7 @@ from mockllm.redaction.redact import route_body, route_path
 from mockllm.scenario import model as m
 from mockllm.scenario.check import text_operators
 from mockllm.scenario.reading.routes import is_path
+from mockllm.scenario.route_model import RouteAnswer, RouteSpec
 from mockllm.tapes.captured import CUTS, Captured, Tape
 from mockllm.tapes.recorded_turn import route_headers
 
@@ -39,7 +40,7 @@ _MAX_BRACKETS = 40
 """JSON with more brackets is written as text; YAML has a bound on nesting."""
 
 
-def route_of(exchange: Captured) -> m.RouteSpec:
+def route_of(exchange: Captured) -> RouteSpec:
     """The route that an exchange is of.
 
     Raises:
@@ -49,7 +50,7 @@ def route_of(exchange: Captured) -> m.RouteSpec:
         raise WireError(f"a {exchange.method} request has no route that can be written")
     if not 200 <= exchange.status <= 599:
         raise WireError(f"HTTP {exchange.status} is no answer")
-    return m.RouteSpec(exchange.method, _template(exchange))
+    return RouteSpec(exchange.method, _template(exchange))
 
 
 def _template(exchange: Captured) -> str:
@@ -65,7 +66,7 @@ def _template(exchange: Captured) -> str:
 
 
 def begun_route(
-    exchange: Captured, route: m.RouteSpec, origin: Origin, free_name: Callable[[str], str]
+    exchange: Captured, route: RouteSpec, origin: Origin, free_name: Callable[[str], str]
 ) -> m.Scenario:
     """A scenario for requests that are similar to that of an exchange, without turns."""
     method = exchange.method.lower()
@@ -161,20 +162,20 @@ def route_turn(scenario: m.Scenario, exchange: Captured, recorded: m.Recorded) -
     return DraftedTurn(spec, Tape("", False, exchange), content=content)
 
 
-def _body(body: bytes, kind: str, stem: str) -> tuple[m.RouteAnswer, bytes | None]:
+def _body(body: bytes, kind: str, stem: str) -> tuple[RouteAnswer, bytes | None]:
     """The answer as it is written, and the content of its file, if it has one."""
     if not body:
-        return m.RouteAnswer(), None
+        return RouteAnswer(), None
     text = utf8_text(body)
     if text is not None and len(text) <= _MOST_INLINE:
         value = _json(text)
         if value is not None:
-            return m.RouteAnswer(kind="json", value=value), None
-        return m.RouteAnswer(kind="text", value=text), None
+            return RouteAnswer(kind="json", value=value), None
+        return RouteAnswer(kind="text", value=text), None
     if text is None and len(body) <= _MOST_INLINE // 4:
-        return m.RouteAnswer(kind="base64", value=base64.b64encode(body).decode()), None
+        return RouteAnswer(kind="base64", value=base64.b64encode(body).decode()), None
     file = stem + (_ending(kind) or (".bin" if text is None else ".txt"))
-    return m.RouteAnswer(kind="file", value=file), body
+    return RouteAnswer(kind="file", value=file), body
 
 
 def _json(text: str) -> Any:

@@ -41,6 +41,24 @@ from mockllm.recording.drafting.draft import DraftedTurn
 from mockllm.replay.loading import loads
 from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump, readable
+from mockllm.scenario.part_model import (
+    AnyPart,
+    AudioPart,
+    Citation,
+    ErrorPart,
+    ErrorSpec,
+    FramePart,
+    ImagePart,
+    MediaSource,
+    Member,
+    PausePart,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolPart,
+    TextPart,
+    TokenSpec,
+    ToolPart,
+)
 from mockllm.scenario.reading.tables import TOOL_NAME
 from mockllm.tapes.captured import Captured, Tape
 from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn
@@ -119,12 +137,12 @@ def unresolve(turn: Turn) -> m.TurnSpec:
     accept its name, or where another call has its id. A call without an id gets a derived one.
     """
     used: set[str] = set()
-    reply: list[m.AnyPart] = [_written(part, used) for part in turn.parts]
+    reply: list[AnyPart] = [_written(part, used) for part in turn.parts]
     if turn.error is not None:
         error = turn.error
-        reply.append(m.ErrorPart(m.ErrorSpec(error.message, error.type, error.code)))
+        reply.append(ErrorPart(ErrorSpec(error.message, error.type, error.code)))
     return m.TurnSpec(
-        reply=tuple(reply) or (m.PausePart(0),),
+        reply=tuple(reply) or (PausePart(0),),
         finish=_finish(turn),
         finish_raw=turn.finish_raw,
         stop_sequence=turn.stop_sequence,
@@ -132,11 +150,11 @@ def unresolve(turn: Turn) -> m.TurnSpec:
     )
 
 
-def _written(part: Part, used: set[str]) -> m.Member:
+def _written(part: Part, used: set[str]) -> Member:
     match part:
         case Text():
             cites = tuple(map(_citation, part.citations))
-            return m.TextPart(
+            return TextPart(
                 part.text,
                 _split(part.fragments),
                 citations=cites,
@@ -145,9 +163,9 @@ def _written(part: Part, used: set[str]) -> m.Member:
             )
         case Reasoning():
             split = _split(part.fragments)
-            return m.ReasoningPart(part.text, split, signature=part.signature, summary=part.summary)
+            return ReasoningPart(part.text, split, signature=part.signature, summary=part.summary)
         case Refusal():
-            return m.RefusalPart(part.text, _split(part.fragments))
+            return RefusalPart(part.text, _split(part.fragments))
         case ToolCall():
             call = _call(part, repeated=part.id in used)
             used.add(part.id)
@@ -160,12 +178,12 @@ def _written(part: Part, used: set[str]) -> m.Member:
             return _frame(part.api, part.frame)
 
 
-def _token(token: Token) -> m.TokenSpec:
-    return m.TokenSpec(token.text, token.logprob, tuple(map(_token, token.top)))
+def _token(token: Token) -> TokenSpec:
+    return TokenSpec(token.text, token.logprob, tuple(map(_token, token.top)))
 
 
-def _citation(cite: Cite) -> m.Citation:
-    citation = m.Citation(cite.url, cite.title, cite.cited_text)
+def _citation(cite: Cite) -> Citation:
+    citation = Citation(cite.url, cite.title, cite.cited_text)
     passage = cite.passage
     if passage is None:
         return citation
@@ -180,9 +198,9 @@ def _split(fragments: tuple[str, ...]) -> int | None:
     return min(-(-size // len(fragments)), _MAX_SPLIT) if len(fragments) > 1 and size else None
 
 
-def _call(call: ToolCall, *, repeated: bool) -> m.ToolPart:
+def _call(call: ToolCall, *, repeated: bool) -> ToolPart:
     arguments = "".join(call.fragments)
-    return m.ToolPart(
+    return ToolPart(
         call.name,
         _id(call.id),
         arguments or None,
@@ -195,8 +213,8 @@ def _call(call: ToolCall, *, repeated: bool) -> m.ToolPart:
     )
 
 
-def _server_tool(call: ServerTool) -> m.ServerToolPart:
-    return m.ServerToolPart(
+def _server_tool(call: ServerTool) -> ServerToolPart:
+    return ServerToolPart(
         call.kind,
         _id(call.id),
         call.name or None,
@@ -206,25 +224,25 @@ def _server_tool(call: ServerTool) -> m.ServerToolPart:
     )
 
 
-def _media(media: Media) -> m.ImagePart | m.AudioPart:
+def _media(media: Media) -> ImagePart | AudioPart:
     data = b"".join(media.data)
-    source = m.MediaSource(data, media.media_type)
+    source = MediaSource(data, media.media_type)
     if media.media_type.startswith("image/"):
-        return m.ImagePart(source, signature=media.signature)
+        return ImagePart(source, signature=media.signature)
     size = -(-len(data) // len(media.data)) if len(media.data) > 1 else None
     split = _split(media.fragments) if media.fragments else None
-    return m.AudioPart(source, media.transcript, size, split, signature=media.signature)
+    return AudioPart(source, media.transcript, size, split, signature=media.signature)
 
 
 def _id(id: str) -> str | None:
     return id if id and len(id.splitlines()) == 1 else None
 
 
-def _frame(api: str, frame: Frame) -> m.FramePart:
+def _frame(api: str, frame: Frame) -> FramePart:
     data: object = frame.data
     if frame.data is not None and frame.data[:1] in ("{", "["):
         data = readable(frame.data)
-    return m.FramePart(api, data, frame.event, frame.id, frame.retry, frame.comment, frame.raw)
+    return FramePart(api, data, frame.event, frame.id, frame.retry, frame.comment, frame.raw)
 
 
 def _finish(turn: Turn) -> m.Ending | None:
@@ -258,7 +276,7 @@ _MOST_PLAIN = 64 * 1024
 _MOST_SHORTENED = 64 * 1024
 """How much is kept of a text that cannot be written, in characters."""
 
-_UNWRITTEN = m.ErrorPart(m.ErrorSpec("The neutral form of this answer cannot be written."))
+_UNWRITTEN = ErrorPart(ErrorSpec("The neutral form of this answer cannot be written."))
 
 
 def answering(spec: m.TurnSpec, user: m.TextCondition | None) -> m.TurnSpec:
@@ -280,12 +298,12 @@ def tried_before(failed: m.TurnSpec, spec: m.TurnSpec) -> m.TurnSpec:
 
 def echoed(turn: ModelTurn) -> m.TurnSpec:
     """A turn that was not recorded, as the client sends it back; it can be loaded."""
-    reply: list[m.AnyPart] = [m.TextPart(turn.text)] if turn.text else []
+    reply: list[AnyPart] = [TextPart(turn.text)] if turn.text else []
     for call in turn.calls:
         arguments = call.arguments or None
         malformed = not _VALID_NAME(call.name) or not is_object(call.arguments or "{}")
-        reply.append(m.ToolPart(call.name, call.id or None, arguments, malformed))
-    return _loadable(m.TurnSpec(reply=tuple(reply) or (m.PausePart(0),)))[0]
+        reply.append(ToolPart(call.name, call.id or None, arguments, malformed))
+    return _loadable(m.TurnSpec(reply=tuple(reply) or (PausePart(0),)))[0]
 
 
 def with_turn(
@@ -318,7 +336,7 @@ def _loadable(spec: m.TurnSpec) -> tuple[m.TurnSpec, tuple[str, ...]]:
         return loaded, tuple(notes)
     if spec.recorded is not None:
         plain = replace(plain, recorded=replace(spec.recorded, partial=True))
-    parts: list[m.AnyPart] = []
+    parts: list[AnyPart] = []
     for number, part in enumerate(plain.reply, 1):
         alone = _loaded(m.TurnSpec(reply=(part,), finish=_any_finish(part)), _MOST_PART)
         if isinstance(alone, m.TurnSpec):
@@ -354,20 +372,20 @@ def _is_plain(spec: m.TurnSpec) -> bool:
     return len(text) <= _MOST_PLAIN and "\\ud" not in text
 
 
-def _any_finish(part: m.AnyPart) -> m.Ending | None:
-    return None if isinstance(part, m.ErrorPart) else "stop"
+def _any_finish(part: AnyPart) -> m.Ending | None:
+    return None if isinstance(part, ErrorPart) else "stop"
 
 
-def _in_place_of(part: m.AnyPart) -> list[m.AnyPart]:
+def _in_place_of(part: AnyPart) -> list[AnyPart]:
     match part:
-        case m.TextPart() | m.ReasoningPart() | m.RefusalPart():
+        case TextPart() | ReasoningPart() | RefusalPart():
             return [replace(part, text=part.text[:_MOST_SHORTENED])]
-        case m.ToolPart():
+        case ToolPart():
             return [replace(part, arguments=None, signature=None, malformed=True)]
     return []
 
 
-def _kind(part: m.AnyPart) -> str:
+def _kind(part: AnyPart) -> str:
     return type(part).__name__.removesuffix("Part").lower()
 
 
@@ -383,12 +401,12 @@ def _loaded(spec: m.TurnSpec, most: int = _MOST_WHOLE) -> m.TurnSpec | str:
         return str(error)
 
 
-def _without_ids(reply: Sequence[m.AnyPart], used: set[str | None]) -> tuple[m.AnyPart, ...]:
+def _without_ids(reply: Sequence[AnyPart], used: set[str | None]) -> tuple[AnyPart, ...]:
     """The parts without the call ids that another call of the conversation has: some services
     count their calls anew in each answer."""
-    parts: list[m.AnyPart] = []
+    parts: list[AnyPart] = []
     for part in reply:
-        if isinstance(part, m.ToolPart):
+        if isinstance(part, ToolPart):
             parts.append(replace(part, id=None) if part.id in used else part)
             used.add(part.id)
         else:

@@ -4,15 +4,13 @@ the limits that it obeys. Pure."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.protocols.base import WireProtocol, counted_tokens
-from mockllm.scenario.model import AnyPart, Scenario, TurnSpec, UsageSpec
-
-if TYPE_CHECKING:
-    from mockllm.replay.auto.limits import Limits
+from mockllm.replay.auto.limits import Limits, limits_of, obeyed
+from mockllm.scenario.model import Scenario, TurnSpec, UsageSpec
+from mockllm.scenario.part_model import AnyPart
 
 
 @record
@@ -35,8 +33,6 @@ class Adaptation:
             spec = replace(spec, reply=self.auto, usage=self._usage(spec, scenario))
         if self.limits is None:
             return spec
-        from mockllm.replay.auto.limits import obeyed
-
         obeying = obeyed(spec, scenario, self.limits)
         choices = tuple(obeyed(choice, scenario, self.limits) for choice in spec.choices)
         if choices and obeying.usage is not None:  # all of them are counted
@@ -53,21 +49,16 @@ class Adaptation:
 
 def adaptation(
     spec: TurnSpec, scenario: Scenario, request: Request, protocol: WireProtocol
-) -> Adaptation | None:
-    """What a request decides of the reply of a turn; None for nothing, as in most turns.
+) -> Adaptation:
+    """What a request decides of the reply of a turn that is automatic, or obeys.
 
     Raises:
         RequestError: the turn has no automatic reply to this request, or none as long as it needs.
     """
-    if not (spec.is_auto or spec.obey or scenario.obey):
-        return None
-    # Imported with the first such turn.
-    from mockllm.replay.auto.limits import limits_of
-
     limits = limits_of(spec, scenario, request, protocol)
     if not spec.is_auto:
         return Adaptation(limits=limits)
-    from mockllm.replay.auto.autoreply import automatic_reply
+    from mockllm.replay.auto.autoreply import automatic_reply  # with the first such turn
 
     parts = automatic_reply(spec, scenario, request, protocol)
     return Adaptation(parts, max(1, counted_tokens(request)), limits)

@@ -27,15 +27,8 @@ from mockllm.replay.auto.schema_sample import (
 )
 from mockllm.replay.auto.words import words
 from mockllm.scenario.lengths import MAX_TOKENS, read_tokens
-from mockllm.scenario.model import (
-    AnyPart,
-    AutoPart,
-    ReasoningPart,
-    Scenario,
-    TextPart,
-    ToolPart,
-    TurnSpec,
-)
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import AnyPart, AutoPart, ReasoningPart, TextPart, ToolPart
 
 _REASONING = "The request asks for reasoning, so here is some."
 

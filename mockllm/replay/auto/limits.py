@@ -12,24 +12,20 @@ from dataclasses import replace
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.core.seeded import tokens
+from mockllm.core.seeded import Split, tokens
 from mockllm.errors import RequestError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.auto.words import words
 from mockllm.scenario.lengths import MAX_TOKENS
-from mockllm.scenario.model import (
-    LIMITS,
+from mockllm.scenario.model import LIMITS, Scenario, TurnSpec, UsageSpec
+from mockllm.scenario.part_model import (
     AnyPart,
     InterleavedPart,
     ParallelPart,
     ReasoningPart,
     RefusalPart,
-    Scenario,
-    Split,
     TextPart,
     ToolPart,
-    TurnSpec,
-    UsageSpec,
     members,
 )
 

@@ -7,32 +7,26 @@ HTTP head, and the body of a stream with the HTTP chunk framing of each event. P
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
-from mockllm.core.events import Frame, LineEnd
 from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.jsontext import json_bytes
+from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.core.seeded import derive, derive_int
+from mockllm.core.seeded import derive
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
-from mockllm.framing.carrier import Carrier
-from mockllm.matching.conversation import turn_at
+from mockllm.matching.conversation import Selection, turn_at
 from mockllm.matching.index import mint_token
-from mockllm.matching.selection import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
-from mockllm.protocols.extra import with_extra, with_extra_in_body
-from mockllm.replay.auto.adaptation import adaptation
-from mockllm.replay.compilation.choices import body_of, frames_of
+from mockllm.protocols.extra import with_extra_in_body
+from mockllm.replay.compilation.encoding import body_of, stream, variants
 from mockllm.replay.compilation.http_answer import (
     CORS,
-    NO_EXTRA,
     HttpAnswer,
     byte_bounded,
     bytes_answer,
@@ -45,13 +39,13 @@ from mockllm.replay.compilation.resolve import (
     resolve_choices,
     spread,
 )
-from mockllm.replay.latency.plan import latency_of
 from mockllm.replay.latency.schedule import Pace, numbered
 from mockllm.scenario.latency_model import Latency
-from mockllm.scenario.model import AnyPart, Timing, TurnSpec, Wire
+from mockllm.scenario.model import Scenario, Timing, TurnSpec, Wire
+from mockllm.scenario.part_model import members, takes_time
 
 if TYPE_CHECKING:
-    from mockllm.quirks.base import Variant
+    from mockllm.replay.auto.adaptation import Adaptation
 
 
 _MAX_KEPT = 128 * 1024 * 1024
@@ -96,15 +90,18 @@ class Replayer:
         """
         spec = tried or turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
-        adapted = adaptation(spec, selection.scenario, request, protocol)
-        options = protocol.options(request)
+        adapted: Adaptation | None = None
+        if spec.is_auto or spec.obey or selection.scenario.obey:
+            from mockllm.replay.auto.adaptation import adaptation  # few turns need it
+
+            adapted = adaptation(spec, selection.scenario, request, protocol)
         key = (
             selection.scenario.name,
             selection.position,
             protocol.name,
             request.model,
             request.stream,
-            options,
+            protocol.options(request),
             adapted,
             quirks,
             attempt,
@@ -117,16 +114,15 @@ class Replayer:
             return cached
         if adapted is not None:
             spec = adapted.applied(spec, selection.scenario)
-        wire = spec.wire
         if quirks:
-            wire = wire or Wire()
-            wire = replace(wire, quirks=wire.quirks + quirks)
-        spec = replace(spec, wire=wire)
-        latency = self._latency_of(selection, spec, recorded=duration > 0)
+            wire = spec.wire or Wire()
+            spec = replace(spec, wire=replace(wire, quirks=wire.quirks + quirks))
+        latency = self._latency_of(selection.scenario, spec, recorded=duration > 0)
         auto = () if adapted is None else adapted.auto
-        answer = _compile(
-            selection, request, protocol, options, spec, auto, attempt, duration, latency
-        )
+        tried_as = (f"try {attempt}",) if attempt else ()
+        variation = (*map(repr, auto), *tried_as, *map(repr, selection.variation))
+        made = _made(selection, request, protocol, spec, variation, duration, latency)
+        answer = _compiled(made)
         self._answers[key] = answer
         return answer
 
@@ -135,7 +131,7 @@ class Replayer:
     ) -> HttpAnswer:
         """The recorded answer of a turn; where its times are drawn, each part of a stream is a
         beat."""
-        latency = self._latency_of(selection, spec, recorded=answer.timed)
+        latency = self._latency_of(selection.scenario, spec, recorded=answer.timed)
         if latency is None or answer.status >= 400 or not answer.data:
             return answer
         numbers = tuple(range(1, len(answer.data) + 1))
@@ -156,245 +152,137 @@ class Replayer:
             generated=made,
         )
 
-    def _latency_of(
-        self, selection: Selection, spec: TurnSpec, *, recorded: bool
-    ) -> Latency | None:
-        return latency_of(spec, selection.scenario.defaults, self._latency, recorded=recorded)
+    def _latency_of(self, scenario: Scenario, turn: TurnSpec, *, recorded: bool) -> Latency | None:
+        """The latency of a turn: what the nearest place says, and what it leaves out, from the
+        next one. None for a turn whose times are not drawn.
+
+        Exact times (of `timing`, of parts, of a recording) are nearer than the latency of the
+        scenario or the server; those of `defaults` are nearer than that of the server.
+
+        Args:
+            recorded: whether a recording gives the answer its times.
+        """
+        timing, defaults, served = turn.timing, scenario.defaults, self._latency
+        if timing is not None and timing.latency is not None:
+            return timing.latency.over(defaults.latency).over(served)
+        if served is None and defaults.latency is None:
+            return None
+        is_exact = timing is not None and timing.is_exact
+        if recorded or is_exact or any(map(takes_time, members(turn.reply))):
+            return None
+        if defaults.latency is not None:
+            return defaults.latency.over(served)
+        return served if defaults.ttft is None and defaults.every is None else None
 
 
-def _compile(
+@record
+class _Made:
+    """What the bytes of an answer are made of.
+
+    Args:
+        timed: the turns with the times of their parts; those of `turns` are the same where no times
+            are drawn.
+    """
+
+    protocol: WireProtocol
+    request: Request
+    spec: TurnSpec
+    reply: Reply
+    turns: Sequence[Turn]
+    timed: Sequence[Turn]
+    pace: Pace | None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        headers = self.protocol.headers(self.reply, self.request.stream)
+        return {**headers, **CORS, **dict(self.spec.headers)}
+
+
+def _made(
     selection: Selection,
     request: Request,
     protocol: WireProtocol,
-    options: Hashable,
     spec: TurnSpec,
-    auto: Sequence[AnyPart],
-    attempt: int,
+    variation: Sequence[str],
     duration: int,
     latency: Latency | None,
-) -> HttpAnswer:
+) -> _Made:
+    """
+    Args:
+        variation: what the answer has of the request, besides its options and its model.
+    """
     scenario, position = selection.scenario, selection.position
     if latency is not None:
         spec = replace(spec, timing=_NO_TIMES)
     turn = resolve(scenario, position, protocol.name, spec=spec)
     turns: Sequence[Turn] = (turn,)
+    options = protocol.options(request)
     count = protocol.choices.wanted(options) if protocol.choices is not None else 1
     if count > 1:
         turns = resolve_choices(scenario, position, protocol.name, spec, turn, count)
     if duration and spec.timing is None and not turn.gaps:
         turns = [spread(choice, duration) for choice in turns]
-    turn, timed, pace = turns[0], turns, None
+    timed, pace = turns, None
     if latency is not None:
         timed, pauses = numbered(turns)
         pace = Pace(latency, pauses)
-    tried = (f"try {attempt}",) if attempt else ()
-    made_of = (*map(repr, auto), *tried, *map(repr, selection.variation))
-    seed = derive(scenario.seeded, scenario.name, position, *made_of, length=32)
     reply = Reply(
-        seed=seed,
+        seed=derive(scenario.seeded, scenario.name, position, *variation, length=32),
         token=mint_token(scenario, position),
         model=request.model,
         options=options,
-        usage=turn.usage or TokenUsage(0, 0),
+        usage=turns[0].usage or TokenUsage(0, 0),
         service_tier=spec.service_tier,
         fingerprint=spec.fingerprint,
     )
-    id = protocol.answer_id(reply)
-    headers = {**protocol.headers(reply, request.stream), **CORS}
-    headers |= dict(spec.headers)
-    if request.stream:
-        answer = _streamed(turns, protocol, reply, spec, headers, id, timed)
-        return replace(answer, pace=pace, generated=generated(timed, answer.times))
-    if turn.error is not None and protocol.background(request.body) is None:
-        error = RequestError(
-            turn.error.message, status=500, type=turn.error.type, code=turn.error.code
-        )
-        return error_answer(protocol, error, seed)
-    plain = body_of(turns, protocol, reply)
-    body = with_extra_in_body(protocol, plain, spec.extra_for(protocol.name))
-    at = max(sum(choice.gaps) for choice in turns)
-    if pace is not None:
-        tokens = max(map(output_tokens, turns))
-        at, pace = 1, replace(pace, pauses=pace.pauses[-1:], tokens=tokens)
-    parts = [TimedBytes(at, json_bytes(dumps(body)))]
-    answer = bytes_answer(200, headers.items(), parts, streamed=False, id=id)
-    return replace(answer, pace=pace, generated=generated(turns, answer.times))
+    return _Made(protocol, request, spec, reply, turns, timed, pace)
 
 
 _NO_TIMES = Timing(ttft=0, every=0)
 """Of a turn whose times are drawn; what its parts say stays."""
 
 
-def _streamed(
-    turns: Sequence[Turn],
-    protocol: WireProtocol,
-    reply: Reply,
-    spec: TurnSpec,
-    headers: dict[str, str],
-    id: str,
-    timed: Sequence[Turn],
-) -> HttpAnswer:
-    wire = spec.wire
-    extra = spec.extra_for(protocol.name)
-    parts = stream(turns[0], protocol, reply, wire, extra, turns[1:], timed)
-    segmented = wire is not None and wire.segments is not None
+def _compiled(made: _Made) -> HttpAnswer:
+    protocol, failed = made.protocol, made.turns[0].error
+    if made.request.stream:
+        return _streamed(made)
+    if failed is not None and protocol.background(made.request.body) is None:
+        error = RequestError(failed.message, status=500, type=failed.type, code=failed.code)
+        return error_answer(protocol, error, made.reply.seed)
+    plain = body_of(made.turns, protocol, made.reply)
+    body = with_extra_in_body(protocol, plain, made.spec.extra_for(protocol.name))
+    at, pace = max(sum(choice.gaps) for choice in made.turns), made.pace
+    if pace is not None:
+        tokens = max(map(output_tokens, made.turns))
+        at, pace = 1, replace(pace, pauses=pace.pauses[-1:], tokens=tokens)
+    parts = [TimedBytes(at, json_bytes(dumps(body)))]
+    id = protocol.answer_id(made.reply)
+    answer = bytes_answer(200, made.headers.items(), parts, streamed=False, id=id)
+    return replace(answer, pace=pace, generated=generated(made.turns, answer.times))
+
+
+def _streamed(made: _Made) -> HttpAnswer:
+    protocol, reply = made.protocol, made.reply
+    wire = made.spec.wire or Wire()
+    quirks = variants(protocol, wire, protocol.carrier(reply.options))
+    parts = stream(
+        made.turns, protocol, reply, wire, made.spec.extra_for(protocol.name), made.timed
+    )
     ending: Ending = "complete"
-    carrier = protocol.carrier(reply.options)
-    for variant in variants(protocol, wire, carrier) if wire is not None else ():
-        segmented = segmented or variant.writes
+    headers = made.headers
+    for variant in quirks:
         ending = variant.ending if variant.ending != "complete" else ending
         if variant.content_type:
             headers["content-type"] = variant.content_type
         elif variant.content_type is not None:
             headers.pop("content-type", None)
-    return bytes_answer(
+    answer = bytes_answer(
         200,
         headers.items(),
         parts,
         streamed=True,
-        segmented=segmented,
+        segmented=wire.segments is not None or any(variant.writes for variant in quirks),
         ending=ending,
-        id=id,
+        id=protocol.answer_id(reply),
     )
-
-
-def stream(
-    turn: Turn,
-    protocol: WireProtocol,
-    reply: Reply,
-    wire: Wire | None,
-    extra: Mapping[str, Any] = NO_EXTRA,
-    others: Sequence[Turn] = (),
-    timed: Sequence[Turn] | None = None,
-) -> list[TimedBytes]:
-    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
-
-    Args:
-        others: the turns of the answer's further choices.
-        timed: all these turns with other times for their events; no event says them.
-    """
-    wire = wire or Wire()
-    carrier = protocol.carrier(reply.options)
-    quirks = variants(protocol, wire, carrier)
-    turns = (turn, *others)
-    frames = frames_of(turns, protocol, reply, timed or turns)
-    if extra:
-        frames = with_extra(protocol, frames, extra)
-    if quirks:
-        from mockllm.quirks.base import Context, change_frames
-
-        context = Context(protocol.name, turn, reply)
-        for variant in quirks:
-            if variant.frames is not None:
-                frames = change_frames(variant.frames, frames, context)
-    if wire.group is not None:
-        frames = list(_grouped(frames, protocol, wire.group))
-    parts = _encoded(frames, wire, wire.line_end or protocol.line_end, carrier)
-    for variant in quirks:
-        if variant.bytes is not None:
-            parts = variant.bytes(parts, context)
-    # An empty HTTP chunk ends the body (RFC 9112, section 7.1).
-    parts = [part for part in parts if part.data]
-    if isinstance(wire.segments, tuple):
-        parts = list(_segments(parts, cycle(wire.segments)))
-    elif wire.segments is not None:
-        sizes = _sizes(reply.seed, wire.segments.low, wire.segments.high)
-        parts = list(_segments(parts, sizes))
-    return parts
-
-
-def variants(protocol: WireProtocol, wire: Wire, carrier: Carrier) -> list[Variant]:
-    """The quirks of a stream that apply to this protocol and carrier. Most have none, and never
-    import any."""
-    if not wire.quirks:
-        return []
-    from mockllm.quirks import find
-
-    named = map(find, wire.quirks)
-    usual = carrier is protocol.usual
-    return [
-        variant
-        for quirk, variant in named
-        if quirk.applies_to(protocol.name)
-        and (usual or carrier.name in quirk.carriers or not variant.changes_bytes)
-    ]
-
-
-def _grouped(
-    frames: Sequence[tuple[int, Frame]], protocol: WireProtocol, size: int
-) -> Iterator[tuple[int, Frame]]:
-    """Joins up to `size` consecutive frames into one, where the protocol can; it is due when the
-    last of them is."""
-    held: Frame | None = None
-    due = count = 0
-    for at, frame in frames:
-        joined = None
-        if held is not None and protocol.join is not None and count < size:
-            joined = protocol.join(held, frame)
-        if joined is not None:
-            held, due, count = joined, at, count + 1
-            continue
-        if held is not None:
-            yield due, held
-        held, due, count = frame, at, 1
-    if held is not None:
-        yield due, held
-
-
-def _encoded(
-    frames: Sequence[tuple[int, Frame]], wire: Wire, line_end: LineEnd, carrier: Carrier
-) -> list[TimedBytes]:
-    if carrier.name != "sse":  # the others have one way of writing a frame
-        return [TimedBytes(at, carrier.encode(frame, line_end)) for at, frame in frames]
-    parts: list[TimedBytes] = []
-    for count, (at, frame) in enumerate(frames, 1):
-        written = _multiline(frame) if wire.multiline else frame
-        parts.append(TimedBytes(at, carrier.encode(written, line_end)))
-        if wire.comments is not None and count % wire.comments.every == 0:
-            comment = Frame(comment=wire.comments.text)
-            parts.append(TimedBytes(at, carrier.encode(comment, line_end)))
-    if wire.bom and parts:
-        parts[0] = TimedBytes(parts[0].at, "\ufeff".encode() + parts[0].data)
-    return parts
-
-
-def _multiline(frame: Frame) -> Frame:
-    """The same frame with its data, if they are JSON, on several lines."""
-    if frame.data is None or frame.data[:1] not in ("{", "["):
-        return frame
-    try:
-        value = json.loads(frame.data)
-    except ValueError:
-        return frame
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair cannot be UTF-8, only an escape
-        text = json.dumps(value, indent=1)
-    return replace(frame, data=text)
-
-
-def _sizes(seed: str, low: int, high: int) -> Iterator[int]:
-    number = 0
-    while True:
-        yield low + derive_int(seed, "segment", number, below=high - low + 1)
-        number += 1
-
-
-def _segments(parts: Sequence[TimedBytes], sizes: Iterator[int]) -> Iterator[TimedBytes]:
-    """The same bytes cut into segments; no segment has bytes that are due at different times."""
-    held = b""
-    at = 0
-    size = next(sizes)
-    for part in parts:
-        if held and part.at != at:
-            yield TimedBytes(at, held)
-            held = b""
-        at = part.at
-        held += part.data
-        while len(held) >= size:
-            yield TimedBytes(at, held[:size])
-            held = held[size:]
-            size = next(sizes)
-    if held:
-        yield TimedBytes(at, held)
+    return replace(answer, pace=made.pace, generated=generated(made.timed, answer.times))

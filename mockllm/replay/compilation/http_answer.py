@@ -23,12 +23,13 @@ from mockllm.core.seeded import derive
 from mockllm.core.turn import TokenUsage, Turn, beats
 from mockllm.errors import RequestError
 from mockllm.faults.transmission import Transmission
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
 from mockllm.protocols.values import json_object
 from mockllm.replay.latency.schedule import Pace
-from mockllm.scenario.model import ErrorSpec, TurnSpec
+from mockllm.scenario.model import TurnSpec
+from mockllm.scenario.part_model import ErrorSpec
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from mockllm.core.events import Cite, FinishReason, Frame, Passage, StreamError, Token, Unit
 from mockllm.core.jsontext import compact
-from mockllm.core.seeded import derive_unit, tokens
+from mockllm.core.seeded import Split, derive_unit, fragments, tokens
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Media,
@@ -30,12 +30,12 @@ from mockllm.core.turn import (
     usual_finish,
 )
 from mockllm.matching.conversation import call_id, tool_parts, turn_at, turn_index
-from mockllm.scenario.model import (
+from mockllm.scenario.model import Defaults, Scenario, Timing, TurnSpec, UsageSpec, expected_texts
+from mockllm.scenario.part_model import (
     AnyPart,
     AudioPart,
     AutoPart,
     Citation,
-    Defaults,
     ErrorPart,
     FramePart,
     ImagePart,
@@ -45,17 +45,10 @@ from mockllm.scenario.model import (
     PausePart,
     ReasoningPart,
     RefusalPart,
-    Scenario,
     ServerToolPart,
-    Split,
     TextPart,
-    Timing,
     TokenSpec,
     ToolPart,
-    TurnSpec,
-    UsageSpec,
-    expected_texts,
-    fragments,
     members,
 )
 

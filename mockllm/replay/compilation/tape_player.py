@@ -37,15 +37,9 @@ from mockllm.replay.compilation.http_answer import (
     points_to,
 )
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.scenario.model import (
-    Http,
-    Recorded,
-    RouteAnswer,
-    Scenario,
-    ServerToolPart,
-    TurnSpec,
-    members,
-)
+from mockllm.scenario.model import Http, Recorded, Scenario, TurnSpec
+from mockllm.scenario.part_model import ServerToolPart, members
+from mockllm.scenario.route_model import RouteAnswer
 from mockllm.tapes.captured import Captured, Cut, Tape, detected, load_head, load_tape
 from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn, route_headers
 

@@ -16,6 +16,24 @@ from mockllm.scenario.latency_model import Latency
 
 
 @record
+class LatencyPlan:
+    """The latency of a server or a session.
+
+    Args:
+        latency: of answers that have no times of their own; None: they come at once.
+        seed: of all drawn times, also of those that scenarios have; with it, the session and the
+            number of the request decide.
+    """
+
+    latency: Latency | None = None
+    seed: str = "0"
+
+
+NO_LATENCY = LatencyPlan()
+"""No latency, but where scenarios have it."""
+
+
+@record
 class Draw:
     """What the times of one answer are drawn from.
 

@@ -24,6 +24,7 @@ from mockllm.scenario.reading.values import (
     scalar,
     text,
 )
+from mockllm.scenario.route_model import RouteSpec
 
 _tool_spec = record(m.ToolSpec, table("tool"))
 _apis = listing(api_name, "apis")
@@ -91,7 +92,7 @@ def scenario(node: Node, findings: Findings) -> m.Scenario | None:
         return None
     values = readable_fields(node, findings, _SCENARIO) or {}
     if "route" in node.entries and "route" not in values:
-        values["route"] = m.RouteSpec("", "")  # so that its answers are not reported, too
+        values["route"] = RouteSpec("", "")  # so that its answers are not reported, too
     restart = values.pop("then", None) is not None
     any_ids = values.pop("ids", None) is not None
     if findings.included_tools:

@@ -11,28 +11,29 @@ from mockllm.scenario.reading.nodes import KeyPath, Node, Scalar
 from mockllm.scenario.reading.routes import answer, check_answer, route
 from mockllm.scenario.reading.tables import table
 from mockllm.scenario.reading.values import Findings, record
+from mockllm.scenario.route_model import JobRoute, JobSpec, Pending, RouteAnswer
 
 _POLLS = re.compile(r"([0-9]{1,9}) ?polls?")
 _ID = "{id}"
 _JOBS = "{jobs}"
 
 
-def _pending(node: Node, findings: Findings) -> m.Pending | None:
+def _pending(node: Node, findings: Findings) -> Pending | None:
     value = node.value if isinstance(node, Scalar) else ""
     polls = _POLLS.fullmatch(value)
     if polls is not None:
-        return m.Pending(polls=int(polls[1]))
+        return Pending(polls=int(polls[1]))
     try:
-        return m.Pending(duration=read_duration(value))
+        return Pending(duration=read_duration(value))
     except ValueError:
         findings.must_be(node, "a number of polls such as '3 polls', or a duration such as '2s'")
         return None
 
 
-_job_route = record(m.JobRoute, table("job_route", route=route, answer=answer))
+_job_route = record(JobRoute, table("job_route", route=route, answer=answer))
 
 job = record(
-    m.JobSpec,
+    JobSpec,
     table(
         "job",
         pending=_pending,
@@ -65,7 +66,7 @@ def check_jobs(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
             yield from _check_route(path, turn.answer, turn.job)
 
 
-def _check_conversation(path: KeyPath, job: m.JobSpec) -> Iterator[tuple[KeyPath, str]]:
+def _check_conversation(path: KeyPath, job: JobSpec) -> Iterator[tuple[KeyPath, str]]:
     for key in ("poll", "wait", "then", "result", "cancel", "delete", "list"):
         if getattr(job, key) is not None:
             message = "belongs to a turn of a route; here the API has its routes, and 'reply' is "
@@ -73,7 +74,7 @@ def _check_conversation(path: KeyPath, job: m.JobSpec) -> Iterator[tuple[KeyPath
 
 
 def _check_route(
-    path: KeyPath, created: m.RouteAnswer, job: m.JobSpec
+    path: KeyPath, created: RouteAnswer, job: JobSpec
 ) -> Iterator[tuple[KeyPath, str]]:
     if job.expires:
         yield (*path, "expires"), "belongs to a conversation; write 'then' as it has expired"
@@ -86,12 +87,12 @@ def _check_route(
     if job.poll is not None and _ID not in job.poll.path:
         yield (*path, "poll"), f"must have {_ID} in its path"
     for key in ("result", "cancel", "delete"):
-        further: m.JobRoute | None = getattr(job, key)
+        further: JobRoute | None = getattr(job, key)
         if further is not None and _ID not in further.route.path:
             yield (*path, key, "route"), f"must have {_ID} in its path"
     if job.list is not None and f"'{_JOBS}'" not in str(job.list.answer.value):
         yield (*path, "list", "answer"), f"must have the text {_JOBS} where the list of jobs stands"
     for key in ("wait", "then"):
-        given: m.RouteAnswer | None = getattr(job, key)
+        given: RouteAnswer | None = getattr(job, key)
         if given is not None:
             yield from check_answer((*path, key), given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from mockllm.scenario.model import MediaSource
+from mockllm.scenario.part_model import MediaSource
 from mockllm.scenario.reading.nodes import Mapping, Node
 from mockllm.scenario.reading.tables import file_content, inner_path, table
 from mockllm.scenario.reading.values import Findings, fields

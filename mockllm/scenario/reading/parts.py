@@ -12,8 +12,28 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.jsontext import compact
+from mockllm.core.seeded import RandomSplit, Split
 from mockllm.core.text import similar_names
-from mockllm.scenario import model as m
+from mockllm.scenario.part_model import (
+    AnyPart,
+    AudioPart,
+    AutoPart,
+    Citation,
+    ErrorPart,
+    ErrorSpec,
+    FramePart,
+    ImagePart,
+    InterleavedPart,
+    Member,
+    ParallelPart,
+    PausePart,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolPart,
+    TextPart,
+    TokenSpec,
+    ToolPart,
+)
 from mockllm.scenario.reading import media
 from mockllm.scenario.reading.nodes import MAX_NODES, Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
@@ -37,7 +57,7 @@ from mockllm.scenario.reading.values import (
     unknown,
 )
 
-BROKEN = m.ToolPart("")
+BROKEN = ToolPart("")
 
 _RULES = ("whole", "chars", "words")
 _size = integer(1, 1_000_000)
@@ -67,11 +87,11 @@ def pair(number: Reader) -> Reader:
 _RANDOM = ends("random", 1_000_000)
 
 
-def rule(node: Node, findings: Findings) -> m.Split | None:
+def rule(node: Node, findings: Findings) -> Split | None:
     """A split that works for any value: not a list of fragments."""
     if isinstance(node, Mapping):
         values = fields(node, findings, _RANDOM)
-        return None if values is None else m.RandomSplit(*values["random"])
+        return None if values is None else RandomSplit(*values["random"])
     if not isinstance(node, Scalar):
         findings.add(node, "must be a rule for any value; fragments belong to one value alone")
         return None
@@ -85,7 +105,7 @@ def rule(node: Node, findings: Findings) -> m.Split | None:
     return None
 
 
-def split(node: Node, findings: Findings) -> m.Split | None:
+def split(node: Node, findings: Findings) -> Split | None:
     """A rule, or the fragments themselves."""
     if isinstance(node, Sequence):
         return _strings(node, findings)  # type: ignore[no-any-return]
@@ -132,15 +152,15 @@ def _tokens(node: Node, findings: Findings) -> str | None:
     return node.value
 
 
-_automatic = record(m.AutoPart, table("auto", tokens=_tokens))
+_automatic = record(AutoPart, table("auto", tokens=_tokens))
 
 
-def _auto(node: Node, findings: Findings) -> m.AutoPart | None:
+def _auto(node: Node, findings: Findings) -> AutoPart | None:
     """`true`, or the length of the answer."""
     if isinstance(node, Mapping):
         return _automatic(node, findings)
     if isinstance(node, Scalar) and scalar(node) is True:
-        return m.AutoPart()
+        return AutoPart()
     findings.must_be(node, "true, or a mapping with the key tokens")
     return None
 
@@ -152,7 +172,7 @@ def _data(node: Node, findings: Findings) -> Any:
     return json_value(node, findings)
 
 
-error = record(m.ErrorSpec, table("error"))
+error = record(ErrorSpec, table("error"))
 
 
 def _field(node: Node, findings: Findings) -> str | None:
@@ -169,17 +189,17 @@ def _logprob(node: Node, findings: Findings) -> float | None:
 
 
 _FRAME = table("frame", data=_data, data_file=text_of_file, event=_field, id=_field)
-_top = record(m.TokenSpec, table("top_token", logprob=_logprob))
+_top = record(TokenSpec, table("top_token", logprob=_logprob))
 _token_list = listing(
     record(
-        m.TokenSpec,
+        TokenSpec,
         table("token", logprob=_logprob, top=listing(_top, "tokens with token and logprob")),
     ),
     "tokens",
 )
 
 
-def _logprobs(node: Node, findings: Findings) -> bool | tuple[m.TokenSpec, ...] | None:
+def _logprobs(node: Node, findings: Findings) -> bool | tuple[TokenSpec, ...] | None:
     if isinstance(node, Sequence):
         return _token_list(node, findings)  # type: ignore[no-any-return]
     if isinstance(node, Scalar) and isinstance(scalar(node), bool):
@@ -193,7 +213,7 @@ _CITATION = table("citation", url=_field, characters=_span, pages=_span, blocks=
 _UNITS = ("characters", "pages", "blocks")
 
 
-def _citation(node: Node, findings: Findings) -> m.Citation | None:
+def _citation(node: Node, findings: Findings) -> Citation | None:
     """A source with an address, or a place in a document or a search result."""
     before = len(findings.found)
     values = fields(node, findings, _CITATION)
@@ -213,7 +233,7 @@ def _citation(node: Node, findings: Findings) -> m.Citation | None:
         findings.add(
             node, "needs 'blocks', which say where in the search result, and no other place"
         )
-    return m.Citation(**values) if len(findings.found) == before else None
+    return Citation(**values) if len(findings.found) == before else None
 
 
 def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
@@ -240,7 +260,7 @@ def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
     return None
 
 
-def _tool(node: Node, findings: Findings) -> m.ToolPart:
+def _tool(node: Node, findings: Findings) -> ToolPart:
     """A member of `parallel`: a tool call and nothing else."""
     if isinstance(node, Mapping) and "tool" not in node.entries:
         kind = next((key for key in node.entries if key in KINDS), None)
@@ -254,7 +274,7 @@ def _tool(node: Node, findings: Findings) -> m.ToolPart:
     return _named(call, node, findings)
 
 
-def _named(call: m.ToolPart, node: Node, findings: Findings) -> m.ToolPart:
+def _named(call: ToolPart, node: Node, findings: Findings) -> ToolPart:
     """The call, if its name is valid or the call is `malformed`; else `BROKEN`."""
     if isinstance(node, Mapping) and {"arguments", "input"} <= node.entries.keys():
         findings.add(node, "must have either 'arguments' or 'input', got both", node.keys["input"])
@@ -263,44 +283,44 @@ def _named(call: m.ToolPart, node: Node, findings: Findings) -> m.ToolPart:
     return call
 
 
-def _call(input: str | None = None, **values: Any) -> m.ToolPart:
+def _call(input: str | None = None, **values: Any) -> ToolPart:
     if input is not None:
         values |= {"arguments": input or None, "custom": True}
-    return m.ToolPart(**values)
+    return ToolPart(**values)
 
 
-def _interleaved_member(node: Node, findings: Findings) -> m.Member:
+def _interleaved_member(node: Node, findings: Findings) -> Member:
     """A member of `interleaved`: a part that streams in fragments, or a frame."""
     kinds = [kind for kind in KINDS if kind in node.entries] if isinstance(node, Mapping) else []
     if kinds and kinds[0] not in _MEMBERS:
         findings.add(node, f"must be one of {', '.join(_MEMBERS)}; found {kinds[0]!r}")
         return BROKEN
     member = part(node, findings)
-    return member if isinstance(member, m.Member) else BROKEN
+    return member if isinstance(member, Member) else BROKEN
 
 
 _MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "image", "audio", "frame")
 _calls = listing(integer(0), "call numbers, from 0")
 
-PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
+PARTS: dict[str, tuple[Table, Callable[..., AnyPart]]] = {
     "text": (
         table(
             "text_part", split=split, citations=listing(_citation, "citations"), logprobs=_logprobs
         ),
-        m.TextPart,
+        TextPart,
     ),
-    "reasoning": (table("reasoning_part", split=split), m.ReasoningPart),
-    "refusal": (table("refusal_part", split=split), m.RefusalPart),
+    "reasoning": (table("reasoning_part", split=split), ReasoningPart),
+    "refusal": (table("refusal_part", split=split), RefusalPart),
     "tool": (table("tool_part", arguments=arguments, split=split), _call),
     "server_tool": (
         table("server_tool_part", input=_json_text, output=_json_text, split=split),
-        m.ServerToolPart,
+        ServerToolPart,
     ),
-    "image": (table("image_part", image=media.image), m.ImagePart),
-    "audio": (table("audio_part", audio=media.audio, split=split), m.AudioPart),
+    "image": (table("image_part", image=media.image), ImagePart),
+    "audio": (table("audio_part", audio=media.audio, split=split), AudioPart),
     "parallel": (
         table("parallel_part", parallel=listing(_tool, "tool calls"), order=_calls),
-        m.ParallelPart,
+        ParallelPart,
     ),
     "interleaved": (
         table(
@@ -308,14 +328,14 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
             interleaved=listing(_interleaved_member, "parts"),
             order=listing(integer(0), "part numbers, from 0"),
         ),
-        m.InterleavedPart,
+        InterleavedPart,
     ),
-    "pause": (table("pause_part"), m.PausePart),
+    "pause": (table("pause_part"), PausePart),
     "frame": (
         table("frame_part", frame=_frame),
-        lambda frame, api: m.FramePart(api=api, **frame),
+        lambda frame, api: FramePart(api=api, **frame),
     ),
-    "error": (table("error_part", error=error), m.ErrorPart),
+    "error": (table("error_part", error=error), ErrorPart),
     "auto": (table("auto_part", auto=_auto), lambda auto: auto),
 }
 """By the key that names the kind: the keys of the part, and its constructor."""
@@ -324,7 +344,7 @@ KINDS = (*PARTS, "use")
 _USE = table("use")
 
 
-def part(node: Node, findings: Findings) -> m.AnyPart:
+def part(node: Node, findings: Findings) -> AnyPart:
     """One part of a reply; one of its keys names its kind."""
     if not isinstance(node, Mapping):
         findings.must_be(node, "a part: a mapping with one of " + ", ".join(KINDS))
@@ -339,9 +359,9 @@ def part(node: Node, findings: Findings) -> m.AnyPart:
     if values is None:
         return BROKEN
     value = make(**kind.arguments(values))
-    if isinstance(value, m.ToolPart):
+    if isinstance(value, ToolPart):
         return _named(value, node, findings)
-    if isinstance(value, (m.ParallelPart, m.InterleavedPart)) and len(findings.found) > before:
+    if isinstance(value, (ParallelPart, InterleavedPart)) and len(findings.found) > before:
         # The fragments of a broken member cannot be counted, so `order` cannot be checked.
         return replace(value, order=())
     return value
@@ -359,7 +379,7 @@ def _report_kinds(node: Mapping, findings: Findings, kinds: list[str]) -> None:
     findings.add(node, f"must be a part, with one of {', '.join(KINDS)}; found {given}")
 
 
-def _parts(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:
+def _parts(node: Node, findings: Findings) -> tuple[AnyPart, ...]:
     """A part, or the parts of the named reply that is used in its place."""
     if not isinstance(node, Mapping) or "use" not in node.entries:
         return (part(node, findings),)
@@ -386,7 +406,7 @@ def _parts(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:
     return named.parts
 
 
-def reply(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:
+def reply(node: Node, findings: Findings) -> tuple[AnyPart, ...]:
     """The parts of a reply; a single part needs no list."""
     if isinstance(node, Mapping):
         return _parts(node, findings)

@@ -16,6 +16,7 @@ from mockllm.scenario.reading.files import body_path
 from mockllm.scenario.reading.nodes import KeyPath, Mapping, Node
 from mockllm.scenario.reading.tables import FIELDS, inner_path, path_of_file, table
 from mockllm.scenario.reading.values import Findings, json_value, readable_fields, text
+from mockllm.scenario.route_model import RouteAnswer, RouteSpec
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 """The methods of routes. The server itself answers OPTIONS, for pages in a browser."""
@@ -42,7 +43,7 @@ def is_path(path: str) -> bool:
     return bool(re.fullmatch(_PATH, path)) and not re.match(_OWN, path)
 
 
-def route(node: Node, findings: Findings) -> m.RouteSpec | None:
+def route(node: Node, findings: Findings) -> RouteSpec | None:
     """`METHOD /path`, with `{name}` for one segment and `*` for any text."""
     value = text(node, findings)
     if value is None:
@@ -59,7 +60,7 @@ def route(node: Node, findings: Findings) -> m.RouteSpec | None:
     elif re.match(_OWN, path):
         findings.add(node, "is a path of mockllm itself: /_mockllm/... and /s/SESSION/...")
     else:
-        return m.RouteSpec(method, path)
+        return RouteSpec(method, path)
     return None
 
 
@@ -72,7 +73,7 @@ _ANSWER = table(
 )
 
 
-def answer(node: Node, findings: Findings) -> m.RouteAnswer | None:
+def answer(node: Node, findings: Findings) -> RouteAnswer | None:
     """Status, headers and at most one body."""
     before = len(findings.found)
     values = readable_fields(node, findings, _ANSWER)
@@ -89,7 +90,7 @@ def answer(node: Node, findings: Findings) -> m.RouteAnswer | None:
     if kind == "file":
         advice = "put the body of the answer there"
         path = path_of_file(value, node.entries[kind], findings, body_path, advice)
-    return m.RouteAnswer(**values, kind=kind, value=value, path=path)
+    return RouteAnswer(**values, kind=kind, value=value, path=path)
 
 
 # Rules between values
@@ -164,7 +165,7 @@ def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]
         yield from check_answer((*path, "answer"), turn.answer)
 
 
-def check_answer(path: KeyPath, answer: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
+def check_answer(path: KeyPath, answer: RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
     """The mistakes of one answer."""
     if answer.status in _NO_BODY and answer.kind:
         yield (*path, answer.kind), f"is a body, and an answer with status {answer.status} has none"

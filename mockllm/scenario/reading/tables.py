@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mockllm.scenario.model import TextFile
 from mockllm.scenario.reading.nodes import Mapping, Node
 from mockllm.scenario.reading.values import (
     Findings,
@@ -29,6 +28,7 @@ from mockllm.scenario.reading.values import (
     percent,
     text,
 )
+from mockllm.scenario.yamltext import TextFile
 
 _SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "schema.json").read_text(encoding="utf-8")

@@ -18,7 +18,8 @@ from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
 from mockllm.scenario.yamltext import plain_scalar
 
 if TYPE_CHECKING:
-    from mockllm.scenario.model import AnyPart, Scenario, ToolSpec
+    from mockllm.scenario.model import Scenario, ToolSpec
+    from mockllm.scenario.part_model import AnyPart
     from mockllm.scenario.reading.nodes import KeyPath
 import json
 

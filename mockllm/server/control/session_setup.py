@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mockllm.core.record import record
 from mockllm.errors import RequestError
 from mockllm.replay.fault_plan import FaultPlan
-from mockllm.replay.latency.plan import LatencyPlan
+from mockllm.replay.latency.schedule import LatencyPlan
 from mockllm.replay.loading import loads_sent, quirk_problem
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario

@@ -13,7 +13,8 @@ from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import NOT_OFFERED, TEXT, TWO_SAME
 from mockllm.replay.loading import load, shipped_scenarios
-from mockllm.scenario.model import Scenario, TextPart
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import TextPart
 from tests.cases import for_all
 
 APIS = tuple(PROTOCOLS)

@@ -17,7 +17,7 @@ from mockllm.core.http import Target
 from mockllm.core.turn import TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
-from mockllm.replay.compilation.compiler import stream
+from mockllm.replay.compilation.encoding import stream
 from tests.clients.oracle import FINISH
 
 
@@ -29,7 +29,7 @@ def sent(turn: Turn, api: str) -> bytes:
     request = replace(protocol.parse(body, target, False), stream=True)
     usage = turn.usage or TokenUsage(0, 0)
     reply = Reply("seed", "0" * 40, "m", protocol.options(request), usage)
-    return b"".join(timed.data for timed in stream(turn, protocol, reply, None))
+    return b"".join(timed.data for timed in stream((turn,), protocol, reply))
 
 
 def cut_at(data: bytes, offsets: Iterable[int]) -> list[bytes]:

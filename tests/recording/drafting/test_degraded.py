@@ -9,7 +9,7 @@ from mockllm.recording.drafting.draft import LIVE
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import FramePart, ReasoningPart, TextPart, ToolPart
+from mockllm.scenario.part_model import FramePart, ReasoningPart, TextPart, ToolPart
 from tests.cases import for_all
 from tests.recording.exchanging import JSON, asks, exchange, user
 

@@ -20,7 +20,8 @@ from mockllm.redaction.placeholders import wildcards
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Http, Match, RouteSpec, TextCondition
+from mockllm.scenario.model import Http, Match, TextCondition
+from mockllm.scenario.route_model import RouteSpec
 from tests.cases import for_all
 from tests.recording.exchanging import (
     JSON,

@@ -9,7 +9,7 @@ from mockllm.core.turn import Opaque, ToolCall
 from mockllm.framing.sse import decode
 from mockllm.importers.file_formats import files
 from mockllm.importers.reading import Unread
-from mockllm.matching.selection import Selection
+from mockllm.matching.conversation import Selection
 from mockllm.protocols.decoding import decoded
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.drafting.turns import draft_turn
@@ -19,7 +19,8 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Match, PausePart, Recorded, Scenario
+from mockllm.scenario.model import Match, Recorded, Scenario
+from mockllm.scenario.part_model import PausePart
 from mockllm.tapes.captured import detected, request_of
 from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all

@@ -15,22 +15,20 @@ from mockllm.recording.store.folder import Folder
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import load
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import (
+from mockllm.scenario.model import Match, Scenario, TurnSpec
+from mockllm.scenario.part_model import (
     AudioPart,
     FramePart,
     ImagePart,
     InterleavedPart,
-    Match,
     MediaSource,
     ParallelPart,
     ReasoningPart,
-    Scenario,
     ServerToolPart,
-    TextFile,
     TextPart,
     ToolPart,
-    TurnSpec,
 )
+from mockllm.scenario.yamltext import TextFile
 from tests.recording.exchanging import JSON, exchange
 from tests.scenario.strategies import replies
 

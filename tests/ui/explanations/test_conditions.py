@@ -14,16 +14,9 @@ from mockllm.matching.select import select
 from mockllm.replay.client_requests import first_body
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.scenario.model import (
-    AutoPart,
-    CombinedText,
-    Match,
-    Scenario,
-    TextCondition,
-    TextPart,
-    ToolPart,
-)
+from mockllm.scenario.model import CombinedText, Match, Scenario, TextCondition
 from mockllm.scenario.model import TurnSpec as Turn
+from mockllm.scenario.part_model import AutoPart, TextPart, ToolPart
 from mockllm.ui.explanation import explanation_json, scenario_conditions
 from tests.entries import journal_entry
 from tests.ui.explanations.requests import APIS, bodies, known, names, played, request_of
