@@ -46,6 +46,10 @@ SLOW = (
 MOST_CASES = 200
 """Compiled cases that may stay from one test module to the next: some 10 MB."""
 
+MOST_MEMORY = 350
+"""MiB of a worker from which on memory is returned after each module; a worker should stay below
+500."""
+
 
 class Served:
     """A server with an HTTP client for it."""
@@ -83,7 +87,17 @@ def _forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
             value.cache_clear()
     if compiled_cases.cache_info().currsize > MOST_CASES:
         compiled_cases.cache_clear()
+    if _memory() > MOST_MEMORY:
         _return_memory()
+
+
+def _memory() -> int:
+    """The memory of this process in MiB; 0 where the system does not say it in Linux's way."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 def _return_memory() -> None:

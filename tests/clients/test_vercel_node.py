@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
 from mockllm.matching.conversation import turn_at, turn_index
 from mockllm.scenario.model import Scenario
 from mockllm.server.thread import ServerThread
+from tests.cases import for_all
 from tests.clients.conftest import Run
 from tests.clients.conversation import SCENARIOS, ending, plain_positions, plays
 from tests.clients.vercel_matrix import (
@@ -54,9 +56,7 @@ FINISHES = {
     "stream-error": "error",
 }
 
-every_combination = pytest.mark.parametrize(("name", "api"), COMBINATIONS)
-every_agent = pytest.mark.parametrize(("name", "api"), AGENTS)
-every_api = pytest.mark.parametrize("api", MODELS)
+every_api = for_all("api", MODELS)
 
 
 class Conversations:
@@ -100,7 +100,9 @@ class Conversations:
         return self._runs[f"{kind} {name} {api}"]
 
 
-@pytest.fixture(scope="module")
+# Of the session: a module's would be made again where a worker gets tests of the module twice, and
+# send all requests once more, in the same sessions of the server.
+@pytest.fixture(scope="session")
 def conversations(server: ServerThread) -> Conversations:
     return Conversations(server)
 
@@ -126,7 +128,7 @@ def journal(scenario: Scenario, api: str) -> list[tuple[str, int | None, str]]:
     return entries[: len(story(scenario, api))] if ends else entries
 
 
-@every_combination
+@for_all("name, api", COMBINATIONS)
 def test_conversation(conversations: Conversations, name: str, api: str) -> None:
     """The SDK reads every answer of every scenario, errors included, and retries failed requests;
     the server reads its history."""
@@ -134,15 +136,14 @@ def test_conversation(conversations: Conversations, name: str, api: str) -> None
     assert conversations.run("by hand", name, api).plays == journal(SCENARIOS[name], api)
 
 
-@every_agent
+@for_all("name, api", AGENTS)
 def test_automatic_tools(conversations: Conversations, name: str, api: str) -> None:
     """The SDK runs the tools by itself until the model ends, or up to its limit of steps."""
     assert conversations.steps("automatic", name, api) == expected_steps(name, api)
     assert conversations.run("automatic", name, api).plays == journal(SCENARIOS[name], api)
 
 
-@every_api
-@pytest.mark.parametrize("name", ["secret-numbers", "multi-hop"])
+@for_all("name, api", product(["secret-numbers", "multi-hop"], MODELS))
 def test_automatic_tools_reach_the_last_turn(
     conversations: Conversations, name: str, api: str
 ) -> None:
@@ -150,24 +151,22 @@ def test_automatic_tools_reach_the_last_turn(
     assert conversations.steps("automatic", name, api)[-1].text == ending(SCENARIOS[name])
 
 
-@every_api
-@pytest.mark.parametrize(("name", "finish"), FINISHES.items())
-def test_finish(conversations: Conversations, name: str, api: str, finish: str) -> None:
+@for_all("name, api", product(FINISHES, MODELS))
+def test_finish(conversations: Conversations, name: str, api: str) -> None:
     """The finish reason of an answer is mapped to that of the SDK."""
-    loss = LOSSES.get((name, api))
+    loss, finish = LOSSES.get((name, api)), FINISHES[name]
     finish = loss.instead.get("finish", finish) if loss is not None else finish
     assert conversations.steps("by hand", name, api)[0].finish == finish
 
 
-@every_api
-@pytest.mark.parametrize("how", ["by model", "by header"])
+@for_all("how, api", product(["by model", "by header"], MODELS))
 def test_named_scenario(conversations: Conversations, how: str, api: str) -> None:
     """A scenario that the model or a header names is played for any user message."""
     seen = [(step.text, step.calls) for step in conversations.steps(how, "multi-hop", api)]
     assert seen == [(step.text, step.calls) for step in expected_steps("multi-hop", api)]
 
 
-@pytest.mark.parametrize("name", REFERRED)
+@for_all("name", REFERRED)
 def test_responses_that_are_not_stored(conversations: Conversations, name: str) -> None:
     """Without `store` the provider sends the answers back, and not their ids."""
     assert conversations.steps("not stored", name, "responses") == expected_steps(name, "responses")
