@@ -317,7 +317,7 @@ def levels() -> list[tuple[str, str]]:
 def mutant_cases(api: str, level: str) -> tuple[Case, ...]:
     """The cases that are run with mutants, without three long scenarios."""
     scenarios = [one for one in shipped() if one.name not in LONG]
-    return tuple(cases(api, scenarios, variations=2, level=level))
+    return tuple(cases(api, scenarios, variations=1, level=level))
 
 
 def case_json(one: Case) -> dict[str, Any]:

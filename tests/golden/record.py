@@ -397,7 +397,7 @@ def _write_secrets(folder: Path) -> None:
 # The checking kit
 
 
-MUTANTS = access.MUTANTS[::8]
+MUTANTS = access.MUTANTS[::24]
 """Some accumulators with a mistake; tests/checking/judging judges the reports on all of them."""
 
 

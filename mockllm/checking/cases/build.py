@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -210,7 +210,7 @@ def _turn_sent(
     protocol = PROTOCOLS[api]
     if not any(variant.as_sent for variant in variants):
         # A quirk may add a value that the protocol itself cannot carry, so project first.
-        return protocol.project(resolve(scenario, 0, api))
+        return _projected(protocol.project, resolve(scenario, 0, api))
     wire = scenario.turns[0].for_api(api).wire
     others = [name for name in (wire.quirks if wire else ()) if not find(name)[1].as_sent]
     for name in others:
@@ -218,6 +218,13 @@ def _turn_sent(
     if others:
         _, answer = first_answer(scenario, api)
     return read_turn(protocol, protocol.usual.readable(b"".join(answer.data)))[0]
+
+
+@lru_cache(maxsize=64)
+def _projected(project: Callable[[Turn], Turn], turn: Turn) -> Turn:
+    """What a protocol can carry of a turn: the same for all quirks of a sample, one after
+    another."""
+    return project(turn)
 
 
 def _received(turn: Turn, variants: Sequence[Variant]) -> Turn:

@@ -27,12 +27,22 @@ def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
     changes["usage"] = _usage(outcome.usage, found)
     changes |= _texts(outcome, _LABELS, found)
     changes["opaque"] = _opaque(outcome.opaque, found)
-    # Most outcomes are as declared, and this is done after every chunk of a watched stream.
+    # Most outcomes are as declared.
     changed = {name: now for name, now in changes.items() if now is not getattr(outcome, name)}
     return replace(outcome, **changed) if changed else outcome, found
 
 
-_CONTENT = dict.fromkeys(TEXTS, "text-accumulates")
+def watched(outcome: Outcome) -> tuple[dict[str, Any], Any]:
+    """What is compared after every chunk, as `received` has it: the text and the reasoning by their
+    names, and the calls. The differences are those of the whole outcome, in the end."""
+    found: list[Difference] = []
+    texts = {name: getattr(outcome, name) for name in _WATCHED}
+    return texts | dict(_texts(outcome, _WATCHED, found)), _calls(outcome.tool_calls, found)
+
+
+_ACCUMULATES = "text-accumulates"
+_CONTENT = dict.fromkeys(TEXTS, _ACCUMULATES)
+_WATCHED = dict.fromkeys(("text", "reasoning"), _ACCUMULATES)
 _LABELS = {
     "finish": "finish-and-usage",
     "role": "role-kept",
@@ -47,7 +57,7 @@ def _texts(
 ) -> Iterator[tuple[str, Any]]:
     for name, invariant in names.items():
         value = getattr(outcome, name)
-        if value is None and names is _CONTENT:
+        if value is None and invariant == _ACCUMULATES:
             yield name, ""
         elif value is not NOT_KEPT and not isinstance(value, str | None):
             yield name, NOT_KEPT

@@ -14,7 +14,7 @@ from mockllm.checking.judging.difference import (
     comparable_value,
     format_value,
 )
-from mockllm.checking.judging.received import received
+from mockllm.checking.judging.received import received, watched
 from mockllm.checking.judging.stream_reading import is_in_order_of_arrival
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
@@ -41,19 +41,19 @@ class Watch:
 
     def after_chunk(self, delta: object, outcome: Outcome) -> None:
         """Compares the state after a chunk, and what was passed on for it, with those before."""
-        outcome, _ = received(outcome)
+        texts, calls = watched(outcome)
         passed_on = declared(delta)
         for name, text in self._texts.items():
-            if not is_kept(getattr(outcome, name)):
+            if not is_kept(texts[name]):
                 continue
-            violation = text.grow(getattr(outcome, name), getattr(passed_on, name))
+            violation = text.grow(texts[name], getattr(passed_on, name))
             if violation is not None and not self._takes_back:
                 self._add(f"{name}: {violation[1]}", violation[0])
         for call in passed_on.tool_calls:
             self._check_surfaced(call)
         self._fragments += passed_on.tool
-        if isinstance(outcome.tool_calls, tuple):
-            self._check_calls(outcome.tool_calls)
+        if isinstance(calls, tuple):
+            self._check_calls(calls)
 
     def after_stream(self, outcome: Outcome) -> Iterator[Difference]:
         """The differences that show only at the end of the stream."""
@@ -175,6 +175,8 @@ class _GrowingText:
 
     def grow(self, now: str, fragment: str) -> tuple[str, str] | None:
         """The invariant that a chunk breaks first, and how; later ones are ignored."""
+        if not fragment and now == self._before:  # as after most chunks
+            return None
         violation = self._violation(now, fragment) if self.correct else None
         self.correct = self.correct and violation is None
         return violation

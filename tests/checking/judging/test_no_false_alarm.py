@@ -50,7 +50,7 @@ def _compiled(api: Api) -> Iterator[Case]:
     scenarios = load([shipped_scenarios()])
     small = [each for each in scenarios if each.name not in LARGE]
     large = [each for each in scenarios if each.name in LARGE]
-    yield from cases(api, small, variations=4, quirks=False)
+    yield from cases(api, small, variations=2, quirks=False)
     yield from cases(api, large, variations=0)
     yield from _quirks(api)
 
