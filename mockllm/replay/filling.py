@@ -22,7 +22,8 @@ from mockllm.matching.routes import RouteRequest, placeholder_values
 from mockllm.replay.sessions.exchange import Played
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.route_model import RouteSpec
-from mockllm.scenario.templates import TemplateError, Values, as_text, render_json, with_texts
+from mockllm.scenario.templates import TemplateError, Values, as_text, render_json
+from mockllm.scenario.turn_texts import with_texts
 
 
 def filled(selection: Selection, request: Request) -> Selection:
