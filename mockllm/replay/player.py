@@ -191,7 +191,7 @@ class Player:
         session = call.session
         if decision.spec.one_of:
             decision = draw(decision, call.body, attempt, session)
-        selection, spec = decision.selection, decision.spec
+        selection = decision.selection
         repeated = False
         if selection.scenario.turns[selection.index].recorded is not None:
             repeated = session.repeats(selection.scenario, selection.turn)
@@ -199,9 +199,7 @@ class Player:
         answered = decision.answered
         if answered is None:
             answered = self._make(call, decision, attempt, recorded, notes)
-            varies = spec.http is not None and bool(spec.attempts)
-            varies = varies or answered.answer.pace is not None
-            if answered.answer.size <= _MAX_KEPT and not varies:
+            if answered.answer.size <= _MAX_KEPT and answered.answer.pace is None:
                 decision.answered = answered
         if (attempt, repeated) != (answered.played.attempt, answered.played.repeated):
             played = replace(answered.played, attempt=attempt, repeated=repeated)
