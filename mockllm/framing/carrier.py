@@ -125,6 +125,8 @@ class _Blocks:
 
     def close(self) -> Iterator[Frame]:
         """The frame that the end of the stream completes, if its JSON is whole."""
+        # The last line of Ollama needs no line feed, and a stream that was cut inside of a line has
+        # no event there.
         for begin, end in self._scanner.close():
             block = self._pending[begin - self._begin : end - self._begin]
             yield from (frame for frame in self._block(bytes(block)) if _is_json(frame.data or ""))

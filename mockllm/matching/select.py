@@ -340,6 +340,8 @@ class Search:
         several, one does not count before which the turns have other texts or users than its own,
         unless there is no other.
         """
+        # A user may write the words of `match` again in a later turn: were that the beginning, the
+        # second turn would never be played. Another scenario's turns may be in the history, too.
         doubtful: Candidate | None = None
         past_end: Candidate | None = None
         ended = 0

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 _ALL = 1 << 30
-"""More tries at a turn than there are: each of them is counted."""
+"""More tries at a turn than there are, so that each is counted: after the last one
+`Session.attempt` counts from 0 again, and the same reply would be drawn."""
 
 
 @dataclass(slots=True)

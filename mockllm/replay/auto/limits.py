@@ -83,7 +83,8 @@ def obeyed(spec: TurnSpec, scenario: Scenario, limits: Limits) -> TurnSpec:
     reply, is_cut = _continued(spec.reply, least, scenario.seeded), False
     if limits.most is not None:
         reply, is_cut = _within(reply, max(0, limits.most - hidden))
-        # Where the model may not end before its limit, the limit ends it.
+        # With `ignore_eos` and `max_tokens` the model may not end by itself: the limit ends it,
+        # even where nothing was cut.
         is_cut = is_cut or (limits.least == limits.most <= hidden + _count(reply))
     stopped, sequence = _before_stop(reply, limits.stop, least)
     usage = spec.usage or scenario.defaults.usage or UsageSpec()
