@@ -224,7 +224,7 @@ def judged_match(
     message: Message | None = None,
     path: str = "match",
 ) -> Iterator[JudgedCondition]:
-    """The conditions of a `match` in a fixed order, each judged when it is asked for.
+    """The conditions of a `match` in a fixed order, each judged when the iterator reaches it.
 
     Args:
         headers: with lower-case names.

@@ -370,7 +370,7 @@ class Search:
 
     def _is_own(self, candidate: Candidate, after: Sequence[ModelTurn]) -> bool:
         """Whether the turns after the beginning have the texts of the scenario's turns, and the
-        users that these ask for."""
+        user messages that these require."""
         texts = texts_agree(candidate.scenario, after, self.request.api)
         return texts and _user_messages_agree(candidate, self.request)
 

@@ -30,7 +30,7 @@ def filled(selection: Selection, request: Request) -> Selection:
     """A selection whose turn has values of the request in its texts.
 
     Raises:
-        RequestError: a text asks for a value that the request does not have.
+        RequestError: a text needs a value that the request does not have.
     """
     scenario, index = selection.scenario, selection.index
     if not scenario.is_template(scenario.turns[index]):
@@ -45,7 +45,7 @@ def in_form(selection: Selection, request: Request) -> Selection:
     may be drawn, the first.
 
     Raises:
-        RequestError: a text asks for a value that the request does not have.
+        RequestError: a text needs a value that the request does not have.
     """
     selection = branched(selection, request)
     turn = selection.scenario.turns[selection.index]

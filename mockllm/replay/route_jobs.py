@@ -156,10 +156,10 @@ class RouteJobs:
         """All jobs of a scenario, the latest first, each as a poll would get it."""
         bodies = []
         for number in reversed(range(session.add_to(_counter(fit.scenario), 0))):
-            one = replace(fit, action="result", id=_derived(fit.scenario, number))
-            created = _found(one, session)
+            listed_fit = replace(fit, action="result", id=_derived(fit.scenario, number))
+            created = _found(listed_fit, session)
             if created is not None:
-                listed = self._answered(replace(one, action="list"), created, session, now)
+                listed = self._answered(replace(listed_fit, action="list"), created, session, now)
                 bodies.append(b"".join(listed.answer.data))
         shown = self._show(fit, "list")
         body = b"".join(shown.answer.data).replace(_JOBS, b"[%b]" % b",".join(bodies))

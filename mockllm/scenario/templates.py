@@ -188,7 +188,7 @@ class _Missing:
 
 
 Values = Mapping[str, Callable[[], Any]]
-"""What the roots stand for; each is asked for when an expression needs it. None: there is none."""
+"""What the roots stand for; each is called when an expression needs it. None: there is none."""
 
 
 def render(text: str, values: Values) -> Any:

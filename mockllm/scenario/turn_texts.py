@@ -92,7 +92,8 @@ class _Texts:
                 return replace(part, calls=tuple(calls))  # type: ignore[arg-type]  # calls
             case InterleavedPart():
                 inner = [
-                    self._part((*path, "interleaved", n), one) for n, one in enumerate(part.parts)
+                    self._part((*path, "interleaved", n), member)
+                    for n, member in enumerate(part.parts)
                 ]
                 return replace(part, parts=tuple(inner))  # type: ignore[arg-type]  # members
             case AudioPart():
