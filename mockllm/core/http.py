@@ -4,7 +4,7 @@ timed bytes of which the body of an answer consists. Only data may live here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from http import HTTPStatus
 from types import MappingProxyType
@@ -59,6 +59,17 @@ def unusual_reason(status: int, reason: str | None) -> str | None:
     """A reason phrase as received, which may be empty; None for the usual one, or an unknown
     one."""
     return None if reason == reason_phrase(status) else reason
+
+
+def stated_wait(headers: Iterable[tuple[str, str]]) -> float | None:
+    """The seconds that the headers of an answer say to wait; None where they do not say it."""
+    own = dict(headers)
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            return float(own.get(name, "")) / unit
+        except ValueError:
+            continue
+    return None
 
 
 Ending = Literal["complete", "closed", "reset", "chunk", "open"]

@@ -1,8 +1,8 @@
-"""Quotas: buckets that requests take from, and that fill again as time goes on.
+"""Quotas: token buckets, which requests take from and which refill as time goes on.
 
-A bucket holds what a limit allows in its time, and fills evenly, all the time. So a client that
-has emptied it may go on as soon as there is enough for its next request, which is what a service
-tells it in `retry-after`. Pure: the time is an argument.
+A bucket holds what a limit allows in its time, and refills evenly, all the time. So a client that
+has emptied it may go on as soon as there is enough for its next request; a service sends this time
+in `retry-after`. Pure: the time is an argument.
 """
 
 from __future__ import annotations

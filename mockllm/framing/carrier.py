@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from typing import Literal, Protocol
 
 from mockllm.core.events import Frame, LineEnd
@@ -63,9 +63,9 @@ class Carrier:
         encode: the bytes of a frame; the line end counts only where the form has lines.
         scanner: finds the blocks of one stream.
         block: the frames of one whole block.
-        decoder: of one stream.
         parts: where the parts of a whole block are, by their names; text has a `payload` only.
         repaired: a block whose payload was changed, with lengths and checksums that fit.
+        own_decoder: of one stream, where frames are not decoded block by block.
     """
 
     name: CarrierName
@@ -73,9 +73,13 @@ class Carrier:
     encode: Callable[[Frame, LineEnd], bytes]
     scanner: Callable[[], Scanner]
     block: Callable[[bytes], list[Frame]]
-    decoder: Callable[[], FrameDecoder]
     parts: Callable[[bytes], Mapping[str, Span]] = whole
     repaired: Callable[[bytes], bytes] = unchanged
+    own_decoder: Callable[[], FrameDecoder] | None = None
+
+    def decoder(self) -> FrameDecoder:
+        """Decodes one stream."""
+        return self.own_decoder() if self.own_decoder else _Blocks(self.scanner(), self.block)
 
     def decode(self, data: bytes) -> list[Frame]:
         """The frames of a complete stream."""
@@ -88,20 +92,6 @@ class Carrier:
         with suppress(WireError):
             frames.extend(self.decoder().decode(data))
         return frames
-
-
-def by_blocks(
-    name: CarrierName,
-    content_type: str,
-    encode: Callable[[Frame, LineEnd], bytes],
-    scanner: Callable[[], Scanner],
-    block: Callable[[bytes], list[Frame]],
-    parts: Callable[[bytes], Mapping[str, Span]] = whole,
-    repaired: Callable[[bytes], bytes] = unchanged,
-) -> Carrier:
-    """A carrier whose blocks mean the same wherever they stand in the stream."""
-    decoder = partial(_Blocks, scanner, block)
-    return Carrier(name, content_type, encode, scanner, block, decoder, parts, repaired)
 
 
 def wrapping(
@@ -118,30 +108,25 @@ def wrapping(
             return b""  # a comment
         return outer.encode(wrap(frame) if frame.raw is None else frame, line_end)
 
-    return by_blocks(
-        outer.name,
-        outer.content_type,
-        encode,
-        outer.scanner,
-        lambda block: [unwrap(frame) for frame in outer.block(block)],
-        outer.parts,
-        outer.repaired,
-    )
+    def block(data: bytes) -> list[Frame]:
+        return [unwrap(frame) for frame in outer.block(data)]
+
+    return replace(outer, encode=encode, block=block)
 
 
 class _Blocks:
-    """Decodes a stream block by block."""
+    """Decodes a stream whose blocks mean the same wherever they stand in it."""
 
-    def __init__(
-        self, scanner: Callable[[], Scanner], block: Callable[[bytes], list[Frame]]
-    ) -> None:
-        self._scanner = scanner()
+    def __init__(self, scanner: Scanner, block: Callable[[bytes], list[Frame]]) -> None:
+        self._scanner = scanner
         self._block = block
         self._pending = bytearray()
         self._begin = 0
 
     def close(self) -> Iterator[Frame]:
         """The frame that the end of the stream completes, if its JSON is whole."""
+        # The last line of Ollama needs no line feed, and a stream that was cut inside of a line has
+        # no event there.
         for begin, end in self._scanner.close():
             block = self._pending[begin - self._begin : end - self._begin]
             yield from (frame for frame in self._block(bytes(block)) if _is_json(frame.data or ""))

@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from mockllm.core.http import TimedBytes
-from mockllm.core.record import record
 from mockllm.errors import WireError
 
 MAX_PLAIN = 256 * 1024 * 1024
@@ -29,31 +28,13 @@ below 150; zeros in gzip reach 1,030."""
 _PACKAGES = {"br": "brotli", "zstd": "zstandard"}
 
 
-@record
-class UnpackBounds:
-    """What a body may unpack to.
-
-    Args:
-        size: the most bytes.
-        ratio: the most plain bytes for a compressed one, of a body above `free` plain bytes.
-        free: see `ratio`.
-    """
-
-    size: int = MAX_PLAIN
-    ratio: int = _MAX_RATIO
-    free: int = _FREE
-
-
-_BOUNDS = UnpackBounds()
-
-
 def codings() -> tuple[str, ...]:
     """The names of the content codings that can be decompressed here."""
     return (*_CODINGS, *(coding for coding in _PACKAGES if _package(coding) is not None))
 
 
 def decompressed(
-    chunks: tuple[TimedBytes, ...], encoding: str, source: str = "", bounds: UnpackBounds = _BOUNDS
+    chunks: tuple[TimedBytes, ...], encoding: str, source: str = ""
 ) -> tuple[TimedBytes, ...]:
     """The decompressed chunks; a chunk that completes no data is left out.
 
@@ -70,7 +51,7 @@ def decompressed(
     """
     coding, format_error = _coding(encoding, source)
     try:
-        plain = tuple(_unpacked(chunks, coding, bounds))
+        plain = tuple(_unpacked(chunks, coding))
     except format_error as error:
         raise _malformed(encoding, source, str(error)) from None
     except _TooLargeError as error:
@@ -97,9 +78,7 @@ class _TooLargeError(Exception):
         self.bound = bound
 
 
-def _unpacked(
-    chunks: tuple[TimedBytes, ...], coding: _Coding, bounds: UnpackBounds
-) -> Iterator[TimedBytes]:
+def _unpacked(chunks: tuple[TimedBytes, ...], coding: _Coding) -> Iterator[TimedBytes]:
     packed = size = 0
     for chunk in chunks:
         packed += len(chunk.data)
@@ -108,11 +87,11 @@ def _unpacked(
             plain = coding.unpack(chunk.data[at : at + coding.piece])
             pieces.append(plain)
             size += len(plain)
-            if size > bounds.size:
-                raise _TooLargeError(packed, f"{bounds.size} bytes, which is the most that is read")
-            if size > max(bounds.free, bounds.ratio * packed):
-                bound = f"{bounds.ratio} times its size, which is the most that is read of a body "
-                raise _TooLargeError(packed, f"{bound}above {bounds.free} bytes")
+            if size > MAX_PLAIN:
+                raise _TooLargeError(packed, f"{MAX_PLAIN} bytes, which is the most that is read")
+            if size > max(_FREE, _MAX_RATIO * packed):
+                bound = f"{_MAX_RATIO} times its size, which is the most that is read of a body "
+                raise _TooLargeError(packed, f"{bound}above {_FREE} bytes")
         if any(pieces):
             yield TimedBytes(chunk.at, b"".join(pieces))
 

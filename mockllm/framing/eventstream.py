@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from mockllm.core.events import Frame, FrameKind, LineEnd
 from mockllm.core.jsontext import json_bytes
 from mockllm.errors import WireError
-from mockllm.framing.carrier import Span, by_blocks
+from mockllm.framing.carrier import Carrier, Span
 
 MAX_HEADERS = 128 * 1024
 MAX_PAYLOAD = 24 * 1024 * 1024
@@ -208,7 +208,7 @@ def repaired(data: bytes) -> bytes:
     return framed(data[PRELUDE:begin], data[begin:end])
 
 
-EVENTSTREAM = by_blocks(
+EVENTSTREAM = Carrier(
     "eventstream",
     "application/vnd.amazon.eventstream",
     encode,

@@ -6,7 +6,7 @@ import re
 
 from mockllm.core.events import Frame, LineEnd
 from mockllm.core.jsontext import json_bytes
-from mockllm.framing.carrier import Span, by_blocks
+from mockllm.framing.carrier import Carrier, Span
 
 _TOKEN = re.compile(rb'["\\{}\[\],]')
 
@@ -71,5 +71,5 @@ def element(block: bytes) -> list[Frame]:
     return [Frame(block.decode("utf-8", "replace"))]
 
 
-JSON_ARRAY = by_blocks("json_array", "application/json", encode, ElementScanner, element)
+JSON_ARRAY = Carrier("json_array", "application/json", encode, ElementScanner, element)
 """Gemini, where the client does not ask for events."""

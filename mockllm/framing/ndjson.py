@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockllm.core.events import Frame, LineEnd
 from mockllm.core.jsontext import json_bytes
-from mockllm.framing.carrier import Span, by_blocks
+from mockllm.framing.carrier import Carrier, Span
 
 
 def encode(frame: Frame, _line_end: LineEnd = "lf") -> bytes:
@@ -40,5 +40,5 @@ class LineScanner:
         return [(self._begin, self._size)] if self._begin < self._size else []
 
 
-NDJSON = by_blocks("ndjson", "application/x-ndjson", encode, LineScanner, line)
+NDJSON = Carrier("ndjson", "application/x-ndjson", encode, LineScanner, line)
 """Ollama, and Cohere's first version."""

@@ -20,7 +20,11 @@ from mockllm.framing.carrier import Carrier, Span
 LINE_ENDS: dict[LineEnd, str] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 MAX_LINE = 16 * 1024 * 1024
+"""The longest line, in characters."""
+
 MAX_EVENT = 64 * 1024 * 1024
+"""The most data of one event, in characters."""
+
 MAX_RETRY = 10**18
 
 
@@ -66,17 +70,11 @@ def _split(text: str) -> list[str]:
 class SSEDecoder:
     """Decodes the bytes of a stream, cut anywhere, to frames.
 
-    Args:
-        max_line: the longest line, in characters; a longer one raises `SSEError`.
-        max_event: the most data of one event, in characters; more raises `SSEError`.
-
     Bytes that are not UTF-8 become U+FFFD, because the specification decodes with "UTF-8 decode",
     which never fails. A decoder that raised `SSEError` must not be used again.
     """
 
-    def __init__(self, *, max_line: int = MAX_LINE, max_event: int = MAX_EVENT) -> None:
-        self._max_line = max_line
-        self._max_event = max_event
+    def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
         self._partial: list[str] = []
         self._partial_size = 0
@@ -109,18 +107,6 @@ class SSEDecoder:
         """Nothing: an event without its blank line is discarded (9.2.6)."""
         return []
 
-    @property
-    def pending(self) -> bool:
-        """Whether the stream would end inside an event if it ended here."""
-        return bool(
-            self._partial_size
-            or self._data
-            or self._event is not None
-            or self._id is not None
-            or self._retry is not None
-            or self._utf8.getstate()[0]
-        )
-
     def _lines(self, text: str) -> list[str]:
         """The lines that the text completes, without their ends.
 
@@ -144,10 +130,9 @@ class SSEDecoder:
             self._partial, self._partial_size = [], 0
         rest = lines.pop()
         longest = max(map(len, lines), default=0)
-        if max(longest, self._partial_size + len(rest)) > self._max_line:
+        if max(longest, self._partial_size + len(rest)) > MAX_LINE:
             raise SSEError(
-                f"an SSE line is longer than {self._max_line} characters; "
-                "is this an event stream? (SSEDecoder(max_line=...) raises the bound)"
+                f"an SSE line is longer than {MAX_LINE} characters; is this an event stream?"
             )
         if rest:
             self._partial.append(rest)
@@ -178,10 +163,10 @@ class SSEDecoder:
 
     def _append(self, value: str) -> None:
         size = self._data_size + len(value) + bool(self._data)
-        if size > self._max_event:
+        if size > MAX_EVENT:
             raise SSEError(
-                f"the data of one SSE event is longer than {self._max_event} characters; "
-                "is a blank line missing? (SSEDecoder(max_event=...) raises the bound)"
+                f"the data of one SSE event is longer than {MAX_EVENT} characters; "
+                "is a blank line missing?"
             )
         self._data.append(value)
         self._data_size = size
@@ -242,5 +227,5 @@ def block(data: bytes) -> list[Frame]:
     return decode(data if data[-1:] in (b"\r", b"\n") else data + b"\n\n")
 
 
-SSE = Carrier("sse", "text/event-stream", encode, BlockScanner, block, SSEDecoder)
+SSE = Carrier("sse", "text/event-stream", encode, BlockScanner, block, own_decoder=SSEDecoder)
 """Most APIs."""

@@ -224,7 +224,7 @@ def judged_match(
     message: Message | None = None,
     path: str = "match",
 ) -> Iterator[JudgedCondition]:
-    """The conditions of a `match` in a fixed order, each judged when it is asked for.
+    """The conditions of a `match` in a fixed order, each judged when the iterator reaches it.
 
     Args:
         headers: with lower-case names.
@@ -279,7 +279,9 @@ def _judged_match_groups(
     headers: Mapping[str, str],
     message: Message | None,
 ) -> Iterator[JudgedCondition]:
-    if message is not None:  # the files, too, are those of this message
+    if message is not None:
+        # All conditions of a group, those on files too, are about the message at which the
+        # conversation begins: a later message does not end it.
         request = replace(request, messages=(message,))
 
     def judge(path: str, entry: Match) -> Iterator[JudgedCondition]:

@@ -321,6 +321,7 @@ def text_agrees(spec: TurnSpec, turn: ModelTurn) -> bool:
 
 def _is_alike(own: str, sent: str) -> bool:
     """Whether a text contains the other one, or half of its words; an empty one says nothing."""
+    # Half, so that a text that a client rewrote is known, and the one of another scenario is not.
     if own in sent or sent in own:
         return True
     first, second = (set(re.findall(r"\w+", text.casefold())) for text in (own, sent))

@@ -48,6 +48,7 @@ def mint_token(scenario: Scenario, position: int) -> str:
 
 def _token(scenario: Scenario, position: int, taken: Taken | None) -> str:
     way = () if taken is None else (taken[2], taken[1])
+    # 16 digits for the scenario, 6 for the position, and 18 to fill the 40 of `Reply.token`.
     check = derive(scenario.seeded, scenario.name, position, "token", *way, length=18, hex=True)
     return f"{_digest(scenario)}{position:06x}{check}"
 

@@ -340,6 +340,8 @@ class Search:
         several, one does not count before which the turns have other texts or users than its own,
         unless there is no other.
         """
+        # A user may write the words of `match` again in a later turn: were that the beginning, the
+        # second turn would never be played. Another scenario's turns may be in the history, too.
         doubtful: Candidate | None = None
         past_end: Candidate | None = None
         ended = 0
@@ -368,7 +370,7 @@ class Search:
 
     def _is_own(self, candidate: Candidate, after: Sequence[ModelTurn]) -> bool:
         """Whether the turns after the beginning have the texts of the scenario's turns, and the
-        users that these ask for."""
+        user messages that these require."""
         texts = texts_agree(candidate.scenario, after, self.request.api)
         return texts and _user_messages_agree(candidate, self.request)
 

@@ -1,4 +1,4 @@
-"""Decisions: which turn answers a request, what its headers ask for, and what its tries get."""
+"""Decisions: which turn answers a request, what its headers request, and what its tries get."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 _ALL = 1 << 30
-"""More tries at a turn than there are: each of them is counted."""
+"""More tries at a turn than there are, so that each is counted: after the last one
+`Session.attempt` counts from 0 again, and the same reply would be drawn."""
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class Decision:
         spec: the turn, as the protocol of the request plays it.
         quirks: that the server and the request add to those of the turn.
         lasting: whether it depends on the request alone, not on the session.
-        faults: those that the request asks for; the turn's own are in `spec`, too.
+        faults: those that a header of the request names; the turn's own are in `spec`, too.
         drawn: by the number of the form, the decisions for the entries of the turn's `one_of`.
     """
 

@@ -5,12 +5,12 @@ The time is an argument: bursts begin and end at times after the start of the se
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from mockllm.core.distributions import Distribution, read_distribution
+from mockllm.core.pairs import read_pairs
 from mockllm.core.record import record
 from mockllm.core.seeded import derive_int
 from mockllm.errors import UsageError
@@ -155,8 +155,8 @@ def read_plan(
     )
 
 
-_BURST = "rate=50% every=exponential(60s) for=uniform(2s, 5s)"
-_WORD = re.compile(r"\s*(\w+)=((?:\([^()]*\)|[^\s()])+)\s*")
+_KEYS = ("rate", "every", "for")
+_EXAMPLE = "rate=50% every=exponential(60s) for=uniform(2s, 5s)"
 
 
 def read_bursts(text: str) -> Bursts:
@@ -165,28 +165,27 @@ def read_bursts(text: str) -> Bursts:
     Raises:
         UsageError: what is wrong.
     """
-    given, at = {}, 0
-    while at < len(text):
-        match = _WORD.match(text, at)
-        if match is None or match[1] not in ("rate", "every", "for") or match[1] in given:
-            raise _wrong(text, f"{text[at:].strip()!r} must be rate, every or for, each once")
-        given[match[1]], at = match[2], match.end()
-    if missing := [name for name in ("rate", "every", "for") if name not in given]:
-        raise _wrong(text, f"{' and '.join(missing)} must be given")
     try:
-        rate = read_percent(given["rate"])
+        given = read_pairs(text, _KEYS, _EXAMPLE)
+        if missing := [key for key in _KEYS if key not in given]:
+            raise ValueError(f"needs {' and '.join(missing)}, such as {_EXAMPLE}")
+        return Bursts(_rate(given["rate"]), _time("every", given), _time("for", given))
     except ValueError as error:
-        raise _wrong(text, f"rate must be {error}") from None
-    times = {}
-    for name in ("every", "for"):
-        try:
-            times[name] = read_distribution(given[name], read_duration)
-        except ValueError as error:
-            raise _wrong(text, f"{name}: {error}") from None
-        if not times[name].quantile(0.5):
-            raise _wrong(text, f"{name} must be more than 0 in half of all cases")
-    return Bursts(rate, times["every"], times["for"])
+        raise UsageError(f"the burst {text!r}: {error}") from None
 
 
-def _wrong(text: str, why: str) -> UsageError:
-    return UsageError(f"the burst {text!r}: {why}; write one as '{_BURST}'")
+def _rate(text: str) -> float:
+    try:
+        return read_percent(text)
+    except ValueError as error:
+        raise ValueError(f"rate must be {error}") from None
+
+
+def _time(key: str, given: Mapping[str, str]) -> Distribution:
+    try:
+        time = read_distribution(given[key], read_duration)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+    if not time.quantile(0.5):
+        raise ValueError(f"{key} must be more than 0 in half of all cases")
+    return time

@@ -22,14 +22,15 @@ from mockllm.matching.routes import RouteRequest, placeholder_values
 from mockllm.replay.sessions.exchange import Played
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.route_model import RouteSpec
-from mockllm.scenario.templates import TemplateError, Values, as_text, render_json, with_texts
+from mockllm.scenario.templates import TemplateError, Values, as_text, render_json
+from mockllm.scenario.turn_texts import with_texts
 
 
 def filled(selection: Selection, request: Request) -> Selection:
     """A selection whose turn has values of the request in its texts.
 
     Raises:
-        RequestError: a text asks for a value that the request does not have.
+        RequestError: a text needs a value that the request does not have.
     """
     scenario, index = selection.scenario, selection.index
     if not scenario.is_template(scenario.turns[index]):
@@ -44,7 +45,7 @@ def in_form(selection: Selection, request: Request) -> Selection:
     may be drawn, the first.
 
     Raises:
-        RequestError: a text asks for a value that the request does not have.
+        RequestError: a text needs a value that the request does not have.
     """
     selection = branched(selection, request)
     turn = selection.scenario.turns[selection.index]

@@ -109,7 +109,7 @@ class Lookups:
         return progress.state(polled=operation == "response")
 
     def _streamed_again(self, call: ApiCall) -> HttpAnswer | None:
-        """The rest of the stream of an answer in the background; None where none is asked for, or
+        """The rest of the stream of an answer in the background; None where none is requested, or
         the answer is not made in the background."""
         stored = call.protocol.stored
         background = None if stored is None else stored.background

@@ -191,7 +191,7 @@ class Player:
         session = call.session
         if decision.spec.one_of:
             decision = draw(decision, call.body, attempt, session)
-        selection, spec = decision.selection, decision.spec
+        selection = decision.selection
         repeated = False
         if selection.scenario.turns[selection.index].recorded is not None:
             repeated = session.repeats(selection.scenario, selection.turn)
@@ -199,9 +199,7 @@ class Player:
         answered = decision.answered
         if answered is None:
             answered = self._make(call, decision, attempt, recorded, notes)
-            varies = spec.http is not None and bool(spec.attempts)
-            varies = varies or answered.answer.pace is not None
-            if answered.answer.size <= _MAX_KEPT and not varies:
+            if answered.answer.size <= _MAX_KEPT and answered.answer.pace is None:
                 decision.answered = answered
         if (attempt, repeated) != (answered.played.attempt, answered.played.repeated):
             played = replace(answered.played, attempt=attempt, repeated=repeated)
@@ -321,30 +319,17 @@ class Player:
         Raises:
             RequestError: no scenario answers the request, or it is refused.
         """
-        protocol, session = call.protocol, call.session
-        request = protocol.parse(parse_object(call.body), call.target, strict)
-        deciding.request = request
-        if request.conversation is not None and request.previous is None:
-            previous = session.conversation(request.conversation)
-            request = replace(request, previous=previous)
-        if self.named is not None and not named_scenario(self.served, request, call.headers):
-            request = replace(request, scenario=self.named)
-        lasting = request.conversation is None
-        if request.previous is not None:
-            previous = self._previous(request.previous, protocol, session)
-            lasting = lasting and previous == request.previous
-            request = replace(request, previous=previous)
-        if "@" in request.model:
-            plain, name = split_model(self.served, request.model)
-            if name is not None and request.scenario is None:
-                request = replace(request, model=plain, scenario=name)
-        selection = select(self.served, request, call.headers)
-        if len(selection.recordings) > 1:
-            # They are played in their order, then the last one again.
-            unplayed = session.next_unplayed(selection.recordings)
-            selection = selection.with_turn(*(unplayed or selection.recordings[-1]))
-            lasting = False
+        protocol = call.protocol
+        parsed = protocol.parse(parse_object(call.body), call.target, strict)
+        deciding.request = parsed
+        request = self._with_scenario(self._with_previous(parsed, call), call)
+        selection = self._selected(request, call)
         deciding.request, deciding.selection = request, selection
+        lasting = (
+            parsed.conversation is None
+            and parsed.previous == request.previous
+            and len(selection.recordings) <= 1
+        )
         if selection.continued and strict:
             check_continuation(selection, request, protocol)
         if selection.scenario.varies:
@@ -354,12 +339,41 @@ class Player:
             deciding.selection = selection
         spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
-        lacks_content = not (request.model and request.messages)
-        if not strict and spec.is_auto and lacks_content:
-            # An automatic answer would hide a mistake that hardly any service accepts.
-            protocol.parse(request.body, call.target, True)
-        if spec.request is not None:
-            check_expectations(selection, spec, request, protocol)
+        _check_request(request, selection, spec, call, strict)
+        return self._decision(request, selection, spec, call, lasting)
+
+    def _with_previous(self, request: Request, call: ApiCall) -> Request:
+        """The request with the token of the answer that it continues, if the session knows it."""
+        if request.conversation is not None and request.previous is None:
+            request = replace(request, previous=call.session.conversation(request.conversation))
+        if request.previous is None:
+            return request
+        previous = self._previous(request.previous, call.protocol, call.session)
+        return replace(request, previous=previous)
+
+    def _with_scenario(self, request: Request, call: ApiCall) -> Request:
+        """The request with the scenario that the player or its model field names."""
+        if self.named is not None and not named_scenario(self.served, request, call.headers):
+            return replace(request, scenario=self.named)
+        if "@" in request.model and request.scenario is None:
+            plain, name = split_model(self.served, request.model)
+            if name is not None:
+                return replace(request, model=plain, scenario=name)
+        return request
+
+    def _selected(self, request: Request, call: ApiCall) -> Selection:
+        """The turn that answers; of several recordings of one request, the next one."""
+        selection = select(self.served, request, call.headers)
+        if len(selection.recordings) <= 1:
+            return selection
+        # They are played in their order, then the last one again.
+        unplayed = call.session.next_unplayed(selection.recordings)
+        return selection.with_turn(*(unplayed or selection.recordings[-1]))
+
+    def _decision(
+        self, request: Request, selection: Selection, spec: TurnSpec, call: ApiCall, lasting: bool
+    ) -> Decision:
+        """The decision for a turn, with what the server and the headers of the request add."""
         quirks = self._quirks + requested_quirks(call.headers.get(QUIRK_HEADER))
         faults = requested_faults(call.headers.get(FAULT_HEADER))
         if faults:
@@ -426,6 +440,16 @@ class Player:
             return self.lookups.answer(call, operation)
         except RequestError as error:
             return refused(call.protocol, error, Played(api=call.protocol.name))
+
+
+def _check_request(
+    request: Request, selection: Selection, spec: TurnSpec, call: ApiCall, strict: bool
+) -> None:
+    if not strict and spec.is_auto and not (request.model and request.messages):
+        # An automatic answer would hide a mistake that hardly any service accepts.
+        call.protocol.parse(request.body, call.target, True)
+    if spec.request is not None:
+        check_expectations(selection, spec, request, call.protocol)
 
 
 _PLAYED = ("played", "error")

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
+from mockllm.core.pairs import read_pairs
 from mockllm.core.quotas import Charge, Limit, Resource
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
-from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.scenario.durations import read_duration
 
 Sharing = Literal["", "key", "model"]
 
-_RESOURCES: dict[str, Resource] = {
-    "requests": "requests",
-    "tokens": "tokens",
-    "input-tokens": "input-tokens",
-    "output-tokens": "output-tokens",
-}
-_KEYS = (*_RESOURCES, "by", "per")
+_KEYS = (*get_args(Resource), "by", "per")
+_EXAMPLE = "requests=60 tokens=10000 by=key"
 _MOST = 10**12
 
 
@@ -112,46 +107,34 @@ def read_quotas(written: Iterable[str]) -> tuple[Quota, ...]:
 
 
 def _read_quota(text: str) -> Quota:
-    pairs: dict[str, str] = {}
-    for word in text.split():
-        name, equals, value = word.partition("=")
-        if name not in _KEYS:
-            hint = did_you_mean(name, _KEYS, f"there are {', '.join(_KEYS)}")
-            raise _wrong(text, f"there is no {name!r}; {hint}")
-        if not equals or name in pairs:
-            raise _wrong(text, f"{name} must be given once, such as {_EXAMPLES[name]}")
-        pairs[name] = value
-    by, seconds = pairs.pop("by", ""), _read_period(text, pairs.pop("per", "1m"))
-    if by not in ("", "key", "model"):
-        raise _wrong(text, f"by must be key or model, got {by!r}; without it, all count together")
-    if not pairs:
-        raise _wrong(text, "it limits nothing; write requests=60, tokens=10000 or both")
-    limits = tuple(
-        Limit(_RESOURCES[name], _read_amount(text, name, value), seconds)
-        for name, value in pairs.items()
-    )
+    try:
+        pairs = read_pairs(text, _KEYS, _EXAMPLE)
+        by, seconds = pairs.pop("by", ""), _read_period(pairs.pop("per", "1m"))
+        if by not in ("", "key", "model"):
+            raise ValueError(f"by must be key or model, got {by!r}; without it, all count together")
+        if not pairs:
+            raise ValueError("it limits nothing; write requests=60, tokens=10000 or both")
+        limits = tuple(
+            Limit(key, _read_amount(key, value), seconds)  # type: ignore[arg-type]  # a Resource
+            for key, value in pairs.items()
+        )
+    except ValueError as error:
+        raise UsageError(f"--quota {text!r}: {error}") from None
     return Quota(limits, by)  # type: ignore[arg-type]  # one of the three
 
 
-_EXAMPLES = {"by": "by=key", "per": "per=1m"} | {name: f"{name}=60" for name in _RESOURCES}
-
-
-def _read_amount(text: str, name: str, value: str) -> int:
+def _read_amount(key: str, value: str) -> int:
     is_number = value.isascii() and value.isdecimal() and len(value) <= len(str(_MOST))
     if not is_number or not 1 <= int(value) <= _MOST:
-        raise _wrong(text, f"{name} must be a whole number from 1, got {value!r}")
+        raise ValueError(f"{key} must be a whole number from 1, got {value!r}")
     return int(value)
 
 
-def _read_period(text: str, value: str) -> float:
+def _read_period(value: str) -> float:
     try:
         period = read_duration(value)
     except ValueError as error:
-        raise _wrong(text, f"per must be {error}, got {value!r}") from None
+        raise ValueError(f"per must be {error}, got {value!r}") from None
     if not period:
-        raise _wrong(text, "per must be more than 0")
+        raise ValueError("per must be more than 0")
     return period / 1_000_000
-
-
-def _wrong(text: str, why: str) -> UsageError:
-    return UsageError(f"--quota {text!r}: {why}")

@@ -6,28 +6,54 @@ It stands wherever the scenario has `{id}`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from mockllm.core.http import TimedBytes
+from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
-from mockllm.matching.job_routes import JobFit, JobIndex
-from mockllm.matching.routes import RouteRequest
+from mockllm.matching.routes import RouteRequest, normal_path, route_path_pattern
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.jobs import JobProgress, delete_job, is_deleted
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
-from mockllm.scenario.route_model import JobRoute, RouteAnswer
+from mockllm.scenario.route_model import JobRoute, JobSpec, RouteAnswer, RouteSpec
 
 _ID = "{id}"
 _JOBS = b'"{jobs}"'
 
 MakeAnswer = Callable[[Scenario, int, RouteAnswer, str], HttpAnswer]
 """The HTTP answer that is written in a turn of a scenario, under some key."""
+
+JobAction = Literal["poll", "result", "cancel", "delete", "list"]
+"""What a route of a job is for; each is a key of `job`."""
+
+
+@record
+class JobFit:
+    """A route of a job, and of which one where it fits a path.
+
+    Args:
+        turn: the index of the turn that makes such jobs.
+        id: what stands at `{id}` in the path; "" for a list, and before a path is compared.
+    """
+
+    scenario: Scenario
+    turn: int
+    action: JobAction
+    id: str = ""
+
+    @property
+    def job(self) -> JobSpec:
+        """The job as it is written."""
+        job = self.scenario.turns[self.turn].job
+        assert job is not None
+        return job
 
 
 class RouteJobs:
@@ -38,12 +64,32 @@ class RouteJobs:
     """
 
     def __init__(self, scenarios: Iterable[Scenario], make: MakeAnswer, speed: float) -> None:
-        self._index = JobIndex(scenarios)
+        self._routes: list[tuple[str, re.Pattern[str], JobFit]] = [
+            (
+                route.method,
+                route_path_pattern(normal_path(route.path)),
+                JobFit(scenario, turn, action),
+            )
+            for scenario in scenarios
+            for turn, spec in enumerate(scenario.turns)
+            if scenario.route is not None and spec.job is not None
+            for action, route in _routes(spec.job)
+        ]
         self._make, self._speed = make, speed
 
     def fits(self, method: str, path: str) -> bool:
         """Whether a route of a job fits."""
-        return next(self._index.fitting(method, path), None) is not None
+        return next(self._fitting(method, path), None) is not None
+
+    def _fitting(self, method: str, path: str) -> Iterator[JobFit]:
+        """The jobs that a request may be about; whether they exist is not known here."""
+        if not self._routes:
+            return
+        path = normal_path(path)
+        for own_method, pattern, fit in self._routes:
+            match = pattern.fullmatch(path) if own_method == method else None
+            if match is not None:
+                yield replace(fit, id=match.groupdict().get("id") or "")
 
     def created(
         self, answered: Answered, scenario: Scenario, written: RouteAnswer, session: Session
@@ -59,7 +105,7 @@ class RouteJobs:
         Raises:
             RequestError: its result is requested before it is done.
         """
-        for fit in self._index.fitting(request.method, request.path):
+        for fit in self._fitting(request.method, request.path):
             if fit.action == "list":
                 return self._listed(fit, session, now)
             created = _found(fit, session)
@@ -69,7 +115,7 @@ class RouteJobs:
 
     def missing(self, method: str, path: str) -> str:
         """Why there is no answer to a request about a job; "" for one that is about none."""
-        for fit in self._index.fitting(method, path):
+        for fit in self._fitting(method, path):
             if fit.action != "list":
                 route = fit.scenario.route
                 return (
@@ -110,14 +156,23 @@ class RouteJobs:
         """All jobs of a scenario, the latest first, each as a poll would get it."""
         bodies = []
         for number in reversed(range(session.add_to(_counter(fit.scenario), 0))):
-            one = replace(fit, action="result", id=_derived(fit.scenario, number))
-            created = _found(one, session)
+            listed_fit = replace(fit, action="result", id=_derived(fit.scenario, number))
+            created = _found(listed_fit, session)
             if created is not None:
-                listed = self._answered(replace(one, action="list"), created, session, now)
+                listed = self._answered(replace(listed_fit, action="list"), created, session, now)
                 bodies.append(b"".join(listed.answer.data))
         shown = self._show(fit, "list")
         body = b"".join(shown.answer.data).replace(_JOBS, b"[%b]" % b",".join(bodies))
         return Answered(_with_body(shown.answer, body), shown.played)
+
+
+def _routes(job: JobSpec) -> Iterator[tuple[JobAction, RouteSpec]]:
+    if job.poll is not None:
+        yield "poll", job.poll
+    for action in get_args(JobAction)[1:]:
+        further = getattr(job, action)
+        if further is not None:
+            yield action, further.route
 
 
 def _counter(scenario: Scenario) -> str:

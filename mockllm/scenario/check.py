@@ -158,7 +158,7 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
     if form.go_to and form.repeat is True:
         yield (*path, "go_to"), "cannot go with 'repeat: true': the turn answers without end"
     if scenario.is_template(form):
-        from mockllm.scenario.templates import malformed  # few scenarios need it
+        from mockllm.scenario.turn_texts import malformed  # few scenarios need it
 
         for inner, flaw in malformed(form):
             yield (*path, *inner), flaw
@@ -171,7 +171,7 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
 def similar_to_templates(scenario: m.Scenario) -> Iterator[Mistake]:
     """The texts that are sent as they stand, and look as if values were to be put into them. What
     was recorded is left out: services send any text."""
-    from mockllm.scenario.templates import look_like_templates  # servers do not ask
+    from mockllm.scenario.turn_texts import look_like_templates  # servers do not ask
 
     names = re.findall(r"\{\w+\}", "" if scenario.route is None else scenario.route.path)
     for index, turn in enumerate(scenario.turns):

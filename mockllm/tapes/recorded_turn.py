@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from mockllm.core.events import Frame, Start, StreamError, Timed
+from mockllm.core.http import stated_wait
 from mockllm.core.text import shorten
 from mockllm.core.timeline import fold
 from mockllm.core.turn import (
@@ -184,14 +185,13 @@ def _failed(protocol: WireProtocol, value: object, text: str, problem: str) -> R
 def recorded_error(plain: Captured, protocol: WireProtocol) -> Http:
     """The HTTP error of a decompressed answer, in whatever form the service wrote it."""
     text = plain.body.decode("utf-8", "replace")
-    retry = _retry_after(plain)
     headers = tuple(
         (name, header)
         for name, header in dict(plain.headers).items()
         if name not in _NOT_OURS and header
     )
     error = _error_in(protocol, json_value(text), text)
-    return Http(plain.status, headers, None if retry is None else round(retry * 1_000_000), error)
+    return Http(plain.status, headers, _retry_after(plain), error)
 
 
 def _error_in(protocol: WireProtocol, value: object, text: str) -> ErrorSpec:
@@ -218,16 +218,13 @@ def _short(text: str) -> str | None:
     return shorten(line, _MAX_TEXT, mark="...") or None
 
 
-def _retry_after(plain: Captured) -> float | None:
-    """The seconds that the service asks to wait; None where it names no number of seconds."""
-    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        try:
-            seconds = float(plain.header(name)) / unit
-        except ValueError:
-            continue
-        if 0 <= seconds <= MAX_DURATION / 1_000_000:
-            return seconds
-    return None
+def _retry_after(plain: Captured) -> int | None:
+    """The time that the service asks to wait, in microseconds; None where it names none that a
+    scenario can have."""
+    wait = stated_wait(plain.headers)
+    if wait is None or not 0 <= wait <= MAX_DURATION / 1_000_000:
+        return None
+    return round(wait * 1_000_000)
 
 
 def route_headers(plain: Captured) -> tuple[tuple[str, str], ...]:
@@ -260,7 +257,8 @@ def _writable_part(part: Part) -> Part:
         cites = (_repaired(c, "url", "title", "cited_text") for c in part.citations)
         part = replace(part, citations=tuple(cites))
     part = _repaired(part, *_TEXTS.get(type(part), ()))
-    if _is_encodable("".join(part.fragments)):
+    whole = "".join(part.fragments)
+    if encodable(whole) == whole:
         return part
     return replace(part, fragments=tuple(_joined(part.fragments)))
 
@@ -287,13 +285,5 @@ def _joined(fragments: tuple[str, ...]) -> Iterator[str]:
 def _repaired(value: T, *names: str) -> T:
     """A record whose texts of these names have whole characters."""
     texts = {name: text for name in names if (text := getattr(value, name))}
-    broken = {name: encodable(t) for name, t in texts.items() if not _is_encodable(t)}
+    broken = {name: whole for name, text in texts.items() if (whole := encodable(text)) != text}
     return replace(value, **broken) if broken else value  # type: ignore[type-var]
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

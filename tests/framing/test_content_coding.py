@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import WireError
-from mockllm.framing.content_coding import UnpackBounds, codings, decompressed
+from mockllm.framing import content_coding
+from mockllm.framing.content_coding import codings, decompressed
 from tests.cases import for_all
 
 
@@ -52,8 +53,8 @@ def timed(data, cuts):
     )
 
 
-def plain(data, coding, cuts=(), **options):
-    found = decompressed(timed(data, cuts), coding, "a.har 3", **options)
+def plain(data, coding, cuts=()):
+    found = decompressed(timed(data, cuts), coding, "a.har 3")
     return b"".join(part.data for part in found)
 
 
@@ -116,17 +117,18 @@ def test_data_in_another_coding(coding, pack, text):
 
 
 LARGE = bytes(5_000_000)
-SMALL_BOUNDS = UnpackBounds(size=1_000_000, ratio=10**9)
 
 
 @every_coding
-def test_the_bound_of_a_body(coding, pack):
+def test_the_bound_of_a_body(coding, pack, monkeypatch):
     """A body that unpacks to more than the bound is an error with the bound and what to do, in a
     bounded memory: of brotli a single byte may stand for 16 MiB."""
+    monkeypatch.setattr(content_coding, "MAX_PLAIN", 1_000_000)
+    monkeypatch.setattr(content_coding, "_MAX_RATIO", 10**9)
     packed = pack(LARGE)
     tracemalloc.start()
     with pytest.raises(WireError) as caught:
-        plain(packed, coding, bounds=SMALL_BOUNDS)
+        plain(packed, coding)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most <= (2**24 if coding == "br" else 4_000_000)
@@ -135,17 +137,19 @@ def test_the_bound_of_a_body(coding, pack):
 
 
 @every_coding
-def test_the_bound_of_the_ratio(coding, pack):
+def test_the_bound_of_the_ratio(coding, pack, monkeypatch):
     """A large body of a ratio that no text has is an error; a smaller one is read."""
-    bounds = UnpackBounds(ratio=50, free=1_000_000)
-    assert plain(pack(LARGE[:1_000_000]), coding, bounds=bounds) == LARGE[:1_000_000]
+    monkeypatch.setattr(content_coding, "_MAX_RATIO", 50)
+    monkeypatch.setattr(content_coding, "_FREE", 1_000_000)
+    assert plain(pack(LARGE[:1_000_000]), coding) == LARGE[:1_000_000]
     with pytest.raises(WireError, match="to more than 50 times its size, which is the most"):
-        plain(pack(LARGE), coding, bounds=bounds)
+        plain(pack(LARGE), coding)
 
 
-def test_the_default_bounds():
-    """Without other bounds 256 MiB are the most, and 250 times the size above 16 MiB."""
-    assert UnpackBounds() == UnpackBounds(2**28, 250, 2**24)
+def test_the_bounds():
+    """256 MiB are the most, and 250 times the size above 16 MiB."""
+    bounds = content_coding.MAX_PLAIN, content_coding._MAX_RATIO, content_coding._FREE
+    assert bounds == (2**28, 250, 2**24)
     bomb = b"".join([gzip.compress(bytes(2**20), 9)] * 20)
     with pytest.raises(WireError, match="to more than 250 times its size"):
         plain(bomb, "gzip")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.events import Frame
 from mockllm.errors import SSEError, StreamFormatError
+from mockllm.framing import sse
 from mockllm.framing.sse import LINE_ENDS, SSEDecoder, decode, encode
 from tests.cases import for_all
 
@@ -93,10 +94,9 @@ soup = st.lists(
 ).map(b"".join)
 
 
-def in_chunks(chunks, **bounds):
-    """The frames, and the decoder after all chunks."""
-    decoder = SSEDecoder(**bounds)
-    return [frame for chunk in chunks for frame in decoder.decode(chunk)], decoder
+def in_chunks(chunks):
+    decoder = SSEDecoder()
+    return [frame for chunk in chunks for frame in decoder.decode(chunk)]
 
 
 def cut(stream, cuts):
@@ -122,14 +122,14 @@ def test_whole(stream, frames):
 def test_one_byte_at_a_time(stream, frames):
     """Bytes that arrive one by one, inside characters and between CR and LF too, decode the
     same."""
-    assert in_chunks(bytes([byte]) for byte in stream)[0] == frames
+    assert in_chunks(bytes([byte]) for byte in stream) == frames
 
 
 @streams
 def test_cut_in_two_at_every_byte(stream, frames):
     """A stream in two chunks decodes the same, wherever it is cut."""
     for at in range(len(stream) + 1):
-        assert in_chunks([stream[:at], stream[at:]])[0] == frames, at
+        assert in_chunks([stream[:at], stream[at:]]) == frames, at
 
 
 @streams
@@ -138,17 +138,16 @@ def test_line_ends_are_equivalent(stream, frames, line_end):
     """LF, CRLF and CR mean the same."""
     other = stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", line_end)
     assert decode(other) == frames
-    assert in_chunks(bytes([byte]) for byte in other)[0] == frames
+    assert in_chunks(bytes([byte]) for byte in other) == frames
 
 
 @given(soup, st.sets(st.integers(0, 80)))
 @example(b"\xef\xbb\xbfdata: x\r\n\r\n", {1, 2, 11, 13})
 def test_every_split_decodes_the_same(stream, cuts):
     """Any bytes, valid or not, cut anywhere, give the same frames."""
-    frames, whole = in_chunks([stream])
-    split_frames, split = in_chunks(cut(stream, cuts))
-    assert split_frames == frames
-    assert split.pending == whole.pending
+    assert in_chunks(cut(stream, cuts)) == in_chunks([stream])
+    ended = stream + b"\n\n"  # so that an event that the stream leaves incomplete is compared
+    assert in_chunks(cut(ended, cuts)) == in_chunks([ended])
 
 
 @given(st.lists(events | comments | settings_only, max_size=5), line_ends, st.booleans())
@@ -162,9 +161,7 @@ def test_decode_is_the_inverse_of_encode(frames, line_end, bom):
 def test_decode_is_the_inverse_of_encode_at_any_cuts(frames, line_end, cuts):
     """Frames survive encoding, however the bytes are cut."""
     stream = b"".join(encode(frame, line_end) for frame in frames)
-    got, decoder = in_chunks(cut(stream, cuts))
-    assert got == [as_read(frame) for frame in frames]
-    assert not decoder.pending
+    assert in_chunks(cut(stream, cuts)) == [as_read(frame) for frame in frames]
 
 
 @for_all("char", [*"\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\x1f\0\ufeff"])
@@ -177,8 +174,8 @@ def test_only_cr_and_lf_end_lines(char):
 def test_byte_order_mark():
     """One byte order mark at the start is dropped, also when it is cut; a second one is not."""
     assert decode(BOM + b"data: x\n\n") == [Frame("x")]
-    assert in_chunks([b"\xef", b"\xbb", b"\xbf", b"data: x\n\n"])[0] == [Frame("x")]
-    assert in_chunks([b"", BOM, b"", b"data: x\n\n"])[0] == [Frame("x")]
+    assert in_chunks([b"\xef", b"\xbb", b"\xbf", b"data: x\n\n"]) == [Frame("x")]
+    assert in_chunks([b"", BOM, b"", b"data: x\n\n"]) == [Frame("x")]
     assert decode(BOM + BOM + b"data: x\n\n") == []
     assert decode(b"\n" + BOM + b"data: x\n\n") == []
 
@@ -248,16 +245,16 @@ def test_retry_of_any_length():
 
 @pytest.mark.parametrize("tail", [b"data: x", b"data: x\n", b"id: 1\n", b"retry: 1\n", b"\xe2"])
 def test_unfinished_event_is_discarded(tail):
-    """An event without its blank line is never returned; `pending` reports it."""
-    frames, decoder = in_chunks([b"data: a\n\n", tail])
-    assert frames == [Frame("a")]
-    assert decoder.pending
+    """An event without its blank line is never returned."""
+    decoder = SSEDecoder()
+    assert decoder.decode(b"data: a\n\n" + tail) == [Frame("a")]
+    assert decoder.close() == []
 
 
 @pytest.mark.parametrize("stream", [b"", BOM, b"data: a\n\n", b"data: a\r\r", b": c\n", b"\r\n"])
 def test_nothing_is_pending_between_events(stream):
-    """A stream that ends after a blank line, or a comment, has lost nothing."""
-    assert not in_chunks([stream])[1].pending
+    """After a blank line, or a comment, a further blank line completes nothing."""
+    assert in_chunks([stream, b"\n\n"]) == decode(stream)
 
 
 def test_cr_completes_an_event_at_once():
@@ -280,42 +277,49 @@ def test_bad_utf8_is_replaced():
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_a_line_has_a_bound(size):
-    """A line that never ends is an error that names the bound and how to raise it."""
-    with pytest.raises(SSEError, match=r"line is longer than 100 characters.*max_line"):
-        in_chunks([b"x" * size] * 200, max_line=100)
+def test_a_line_has_a_bound(size, monkeypatch):
+    """A line that never ends is an error that names the bound."""
+    monkeypatch.setattr(sse, "MAX_LINE", 100)
+    with pytest.raises(SSEError, match=r"line is longer than 100 characters"):
+        in_chunks([b"x" * size] * 200)
 
 
-def test_the_bound_of_a_line_is_exact():
+def test_the_bound_of_a_line_is_exact(monkeypatch):
     """A line as long as the bound is decoded, in one chunk or many; one character more is an
     error."""
+    monkeypatch.setattr(sse, "MAX_LINE", 100)
     line = b"data: " + b"x" * 94
-    assert in_chunks([line, b"\n\n"], max_line=100)[0] == [Frame("x" * 94)]
-    assert in_chunks([bytes([byte]) for byte in line + b"\n\n"], max_line=100)[0]
+    assert in_chunks([line, b"\n\n"]) == [Frame("x" * 94)]
+    assert in_chunks([bytes([byte]) for byte in line + b"\n\n"])
     for chunks in ([line + b"x\n\n"], [line, b"x\n\n"], [line, b"x", b"\n\n"]):
         with pytest.raises(SSEError):
-            in_chunks(chunks, max_line=100)
+            in_chunks(chunks)
 
 
-def test_an_event_has_a_bound():
+def test_an_event_has_a_bound(monkeypatch):
     """An event whose blank line never comes is an error, with empty data lines too."""
-    with pytest.raises(SSEError, match=r"longer than 10 characters.*max_event"):
-        in_chunks([b"data\n"] * 20, max_event=10)
+    monkeypatch.setattr(sse, "MAX_EVENT", 10)
+    with pytest.raises(SSEError, match=r"longer than 10 characters"):
+        in_chunks([b"data\n"] * 20)
     assert issubclass(SSEError, StreamFormatError)
 
 
-def test_the_bound_of_an_event_is_exact_and_for_each_event():
+def test_the_bound_of_an_event_is_exact_and_for_each_event(monkeypatch):
     """Data as long as the bound are decoded, for each event anew; one character more is an
     error."""
     event = b"data: 1234\ndata: 56789\n\n"
-    assert in_chunks([event * 3], max_event=10)[0] == [Frame("1234\n56789")] * 3
+    monkeypatch.setattr(sse, "MAX_EVENT", 10)
+    assert in_chunks([event * 3]) == [Frame("1234\n56789")] * 3
+    monkeypatch.setattr(sse, "MAX_EVENT", 9)
     with pytest.raises(SSEError):
-        in_chunks([event], max_event=9)
+        in_chunks([event])
 
 
-def test_memory_is_bounded_after_an_error():
+def test_memory_is_bounded_after_an_error(monkeypatch):
     """However much is fed after the error, the decoder holds no more than its bounds."""
-    decoder = SSEDecoder(max_line=100, max_event=100)
+    monkeypatch.setattr(sse, "MAX_LINE", 100)
+    monkeypatch.setattr(sse, "MAX_EVENT", 100)
+    decoder = SSEDecoder()
     for chunk in [b"x" * 60, b"data\n" * 60] * 50:
         for _ in range(3):
             with suppress(SSEError):

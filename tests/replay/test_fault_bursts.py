@@ -66,10 +66,10 @@ def test_random_times() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("rate=50%", "every and for must be given"),
-        ("rate=50% every=1s for=1s for=2s", "'for=2s' must be rate, every or for, each once"),
-        ("rate=50% every=1s during=1s", "'during=1s' must be rate, every or for"),
-        ("half", "'half' must be rate, every or for"),
+        ("rate=50%", "needs every and for, such as rate=50% every=exponential(60s) for=uniform("),
+        ("rate=50% every=1s for=1s for=2s", "has 'for' twice; keep one"),
+        ("rate=50% every=1s during=1s", "there is no 'during'; there are: rate, every, for"),
+        ("half", "must be KEY=VALUE, such as rate=50% every=exponential(60s) for=uniform(2s, 5s)"),
         ("rate=2 every=1s for=1s", "rate must be a percentage from 0% to 100%"),
         ("rate=2% every=often for=1s", "every: 'often' in 'often' must be a duration"),
         ("rate=2% every=1s for=expo(1s)", "for: 'expo(1s)' is no distribution"),
@@ -79,11 +79,11 @@ def test_random_times() -> None:
     ],
 )
 def test_mistakes(text: str, why: str) -> None:
-    """The message says what is wrong, and how to write it."""
+    """The message has the burst, and says what each part must be."""
     with pytest.raises(UsageError) as caught:
         read_bursts(text)
+    assert str(caught.value).startswith(f"the burst {text!r}: ")
     assert why in str(caught.value)
-    assert "write one as 'rate=50% every=exponential(60s) for=uniform(2s, 5s)'" in str(caught.value)
 
 
 def test_a_burst_needs_a_fault_of_answers() -> None:

@@ -20,16 +20,16 @@ def test_as_it_is_written() -> None:
     ("text", "why"),
     [
         ("request=5", "there is no 'request'; did you mean 'requests'?"),
-        ("x=5", "there are requests, tokens, input-tokens, output-tokens, by, per"),
-        ("requests", "requests must be given once, such as requests=60"),
-        ("requests=1 requests=2", "requests must be given once"),
+        ("x=5", "there are: requests, tokens, input-tokens, output-tokens, by, per"),
+        ("requests", "must be KEY=VALUE, such as requests=60 tokens=10000 by=key, got 'requests'"),
+        ("requests=1 requests=2", "has 'requests' twice; keep one"),
         ("requests=0", "requests must be a whole number from 1, got '0'"),
         ("requests=1.5", "requests must be a whole number from 1, got '1.5'"),
         ("requests=1 by=user", "by must be key or model, got 'user'"),
         ("requests=1 per=soon", "per must be a duration such as 300ms, 2s, 500us or 1m"),
         ("requests=1 per=0", "per must be more than 0"),
         ("by=key", "it limits nothing"),
-        ("", "it limits nothing"),
+        ("", "must be KEY=VALUE, such as requests=60"),
     ],
 )
 def test_mistakes(text: str, why: str) -> None:

@@ -8,13 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.scenario.model import TurnSpec
-from mockllm.scenario.part_model import TextPart, ToolPart
 from mockllm.scenario.templates import (
     MAX_LENGTH,
     TemplateError,
     as_text,
-    look_like_templates,
     parse,
     render,
     render_json,
@@ -141,19 +138,3 @@ def test_types_stay(value: Any) -> None:
     if value is not None:
         written = {"a": ["{{ request.body }}", "x{{ request.body }}"]}
         assert render_json(written, values) == {"a": [value, f"x{as_text(value)}"]}
-
-
-def test_what_looks_like_a_template() -> None:
-    """Paths that mockllm knows and groups of regular expressions are found, other braces not."""
-    turn = TurnSpec(
-        reply=(
-            TextPart("Hello {{ request.user }}"),
-            TextPart("{{ name }} and {id} and {{}}"),
-            ToolPart("f", arguments='{"a":["\\\\g<1>"]}'),
-        )
-    )
-    assert list(look_like_templates(turn)) == [
-        (("reply", 0, "text"), "{{ request.user }}"),
-        (("reply", 2, "arguments", "a", 0), "\\g<1>"),
-    ]
-    assert dict(look_like_templates(turn, ["{id}"]))["reply", 1, "text"] == "{id}"

@@ -197,7 +197,7 @@ def test_a_session_follows_a_reload(serve):
         ({"fault": "refuse", "fault_rate": 10}, "fault_rate must be a number from 0 to 1"),
         ({"fault_seed": "7"}, "fault_seed needs 'fault'"),
         ({"fault_burst": "rate=1% every=1s for=1s"}, "fault_burst needs 'fault'"),
-        ({"fault": "refuse", "fault_burst": "rate=1%"}, "every and for must be given"),
+        ({"fault": "refuse", "fault_burst": "rate=1%"}, "needs every and for, such as rate=50%"),
         ({"latency": 3}, "latency must be a text such as 'ttft=300ms itl=20ms'"),
         ({"latency": "tfft=1s"}, "latency is wrong: there is no 'tfft'; did you mean 'ttft'?"),
         ({"latency": "ttft=samples(a)"}, "latency is wrong: ttft: names the file 'a', and"),

@@ -52,26 +52,26 @@ def limits_of(
     one those that its scenario names. None: there are none.
 
     Raises:
-        RequestError: the request asks for more words than are made.
+        RequestError: the request needs more words than are made.
     """
     names = LIMITS if spec.is_auto else spec.obey or scenario.obey
     if not names:
         return None
-    asked = protocol.client.parameters(request.body)
-    most = asked.max_tokens if "max_tokens" in names else None
+    parameters = protocol.client.parameters(request.body)
+    most = parameters.max_tokens if "max_tokens" in names else None
     if most is not None and most < 0:  # no limit, in Ollama
         most = None
     least = 0
     # Words after a JSON answer would break it.
     if "min_tokens" in names and request.output_schema is None:
-        least = (asked.ignore_eos and most) or asked.min_tokens or 0
+        least = (parameters.ignore_eos and most) or parameters.min_tokens or 0
         least = least if most is None else min(least, most)
     if least > MAX_TOKENS:
         raise RequestError(
             f"mockllm makes answers of at most {MAX_TOKENS} tokens, and this request needs {least}",
             code="too_many_tokens",
         )
-    stop = tuple(filter(None, asked.stop)) if "stop" in names else ()
+    stop = tuple(filter(None, parameters.stop)) if "stop" in names else ()
     return Limits(most, least, stop) if most is not None or least > 0 or stop else None
 
 
@@ -83,7 +83,8 @@ def obeyed(spec: TurnSpec, scenario: Scenario, limits: Limits) -> TurnSpec:
     reply, is_cut = _continued(spec.reply, least, scenario.seeded), False
     if limits.most is not None:
         reply, is_cut = _within(reply, max(0, limits.most - hidden))
-        # Where the model may not end before its limit, the limit ends it.
+        # With `ignore_eos` and `max_tokens` the model may not end by itself: the limit ends it,
+        # even where nothing was cut.
         is_cut = is_cut or (limits.least == limits.most <= hidden + _count(reply))
     stopped, sequence = _before_stop(reply, limits.stop, least)
     usage = spec.usage or scenario.defaults.usage or UsageSpec()
@@ -223,7 +224,9 @@ def _before_stop(
         elif isinstance(part, TextPart):
             start = len(_first_tokens(part.text, least)) if least > 0 else 0
             places = [
-                (at + len(one), at, one) for one in stop if (at := part.text.find(one, start)) >= 0
+                (at + len(text), at, text)
+                for text in stop
+                if (at := part.text.find(text, start)) >= 0
             ]
             if places:
                 _, at, sequence = min(places)

@@ -94,6 +94,7 @@ def variants(protocol: WireProtocol, wire: Wire, carrier: Carrier) -> list[Varia
     from mockllm.quirks import find
 
     named = map(find, wire.quirks)
+    # A change of the bytes of server-sent events would break the binary frames of another carrier.
     usual = carrier is protocol.usual
     return [
         variant

@@ -353,16 +353,6 @@ def without_body(answer: HttpAnswer) -> HttpAnswer:
     return replace(bare, encoded=bare.head())
 
 
-def stated_wait(headers: Iterable[tuple[str, str]]) -> float | None:
-    """The seconds that the headers of an answer say to wait; None where they do not say it."""
-    own = dict(headers)
-    milliseconds, seconds = own.get("retry-after-ms", ""), own.get("retry-after", "")
-    try:
-        return float(milliseconds) / 1000 if milliseconds else float(seconds)
-    except ValueError:
-        return None
-
-
 _HTTP_MESSAGES = {
     400: "The request was malformed.",
     401: "Incorrect API key provided.",

@@ -277,7 +277,7 @@ def _service(recorded: Captured) -> str:
 
 def _length(recorded: Captured) -> int | None:
     """The recorded `content-length`; None without one that is a number."""
-    value = next((value for name, value in recorded.headers if name == "content-length"), "")
+    value = recorded.header("content-length")
     return int(value) if value.isascii() and value.isdigit() else None
 
 

@@ -113,7 +113,7 @@ class Played:
             before, so that the last one was played again.
         retry_after: how long the answer says to wait before the next try, in seconds; None where
             it does not say it.
-        missed: why a fault that the request asks for cannot strike; "" where it can.
+        missed: why a requested fault cannot strike; "" where it can.
         answer_id: by which the answer can be looked up later; None where it cannot.
         counted: whether a state store that was away may have counted the request, although it was
             refused for that: its next try may get the answer after the one that it should get.

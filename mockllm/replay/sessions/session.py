@@ -205,7 +205,8 @@ class Session:
         """The latest exchange whose answer has this id; None where it is not kept.
 
         Args:
-            latest: whether an earlier one would be wrong, where processes share the state.
+            latest: whether an earlier one would be wrong. Only `SharedSession` needs it: another
+                process may hold a later one, as of a response in the background.
         """
         return self._answers.get(id)
 

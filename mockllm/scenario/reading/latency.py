@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from mockllm.core.distributions import Distribution, ReadSamples, read_distribution
-from mockllm.core.text import did_you_mean
+from mockllm.core.pairs import read_pairs
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.latency_model import Latency, LoadFactor
 from mockllm.scenario.reading.nodes import Mapping, Node
 from mockllm.scenario.reading.values import Findings, Reader, line
 
-_PAIR = re.compile(r"([^\s=()]+)=((?:[^\s()]|\([^()]*\))+)(?:\s+|\Z)")
 _PREFILL = re.compile(r"(.+)/token\Z")
 _LOAD_FACTOR = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)@([0-9]{1,9})\Z")
 
+_KEYS = ("ttft", "itl", "prefill", "load-factor", "from")
 _EXAMPLE = "ttft=lognormal(300ms, p99=2s) itl=normal(20ms, 5ms)"
 
 
@@ -49,7 +49,7 @@ def read_latency(
     Raises:
         ValueError: what is wrong with it, as a sentence.
     """
-    given = _pairs(text)
+    given = read_pairs(text, _KEYS, _EXAMPLE)
     times = recorded(given["from"]) if "from" in given else None
     return Latency(
         _distribution("ttft", given, samples, None if times is None else times.ttft),
@@ -58,27 +58,6 @@ def read_latency(
         _load_factor(given["load-factor"]) if "load-factor" in given else None,
         text,
     )
-
-
-_KEYS = ("ttft", "itl", "prefill", "load-factor", "from")
-
-
-def _pairs(text: str) -> dict[str, str]:
-    given: dict[str, str] = {}
-    rest = text.strip()
-    while rest or not given:
-        match = _PAIR.match(rest)
-        if match is None:
-            raise ValueError(f"must be KEY=VALUE, such as {_EXAMPLE}, got {rest!r}")
-        key, value = match.groups()
-        if key not in _KEYS:
-            hint = did_you_mean(key.lower(), _KEYS, f"there are: {', '.join(_KEYS)}")
-            raise ValueError(f"there is no {key!r}; {hint}")
-        if key in given:
-            raise ValueError(f"has {key!r} twice; keep one")
-        given[key] = value
-        rest = rest[match.end() :]
-    return given
 
 
 def _distribution(

@@ -7,12 +7,13 @@ tables of keys and readers (`tables`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mockllm.core.text import similar_names
+from mockllm.core.text import did_you_mean, shorten, similar_names
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
 from mockllm.scenario.yamltext import plain_scalar
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario, ToolSpec
     from mockllm.scenario.part_model import AnyPart
     from mockllm.scenario.reading.nodes import KeyPath
-import json
-
-from mockllm.core.text import did_you_mean, shorten
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,9 @@ from time import perf_counter
 
 from aiohttp import HttpVersion10, web
 
+from mockllm.core.http import stated_wait
 from mockllm.faults.transmission import Transmission
-from mockllm.replay.compilation.http_answer import (
-    HttpAnswer,
-    bytes_answer,
-    chunk,
-    stated_wait,
-)
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer, chunk
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import awaits_more, written_response
 from mockllm.server.http.connection_faults import close_at_next_request

@@ -49,12 +49,12 @@ class MemoryBuckets:
         self._full_at: dict[str, float] = {}
         self._most = self._MOST
 
-    async def take(self, asked: Sequence[Charge], now: float, owed: bool) -> Taken:
+    async def take(self, requested: Sequence[Charge], now: float, owed: bool) -> Taken:
         """See `TakeFromBuckets`."""
-        fills = [self._fills.get(charge.bucket, FULL) for charge in asked]
-        taken = take(fills, asked, now, owed=owed)
+        fills = [self._fills.get(charge.bucket, FULL) for charge in requested]
+        taken = take(fills, requested, now, owed=owed)
         if taken.granted:
-            for fill, charge, used in zip(fills, asked, taken.used, strict=True):
+            for fill, charge, used in zip(fills, requested, taken.used, strict=True):
                 self._fills[charge.bucket] = Fill(used, max(now, fill.at))
                 self._full_at[charge.bucket] = full_at(used, now, charge.limit)
             if len(self._fills) > self._most:
@@ -146,9 +146,9 @@ class ServerQuotas:
         if request is not None:
             stated = call.protocol.client.parameters(request.body).max_tokens
             demand = Demand(key, request.model, counted_tokens(request), max(stated or 0, 0))
-        asked, now = charges(self._quotas, demand), self._clock()
-        taken = await self._take(asked, now, False)
-        return MeteredCall(call, request, asked, taken.granted, taken.used, now)
+        requested, now = charges(self._quotas, demand), self._clock()
+        taken = await self._take(requested, now, False)
+        return MeteredCall(call, request, requested, taken.granted, taken.used, now)
 
     async def answered(self, metered: MeteredCall, answer: HttpAnswer) -> HttpAnswer:
         """The answer to a request that was granted, with what is left afterwards; takes its output
@@ -156,8 +156,8 @@ class ServerQuotas:
         owed = [charge for charge in metered.charges if charge.limit.resource == "output-tokens"]
         tokens = 0 if answer.generated is None else answer.generated.usage.output
         if owed and tokens:
-            asked = [replace(charge, amount=tokens) for charge in owed]
-            taken = await self._take(asked, self._clock(), True)
+            requested = [replace(charge, amount=tokens) for charge in owed]
+            taken = await self._take(requested, self._clock(), True)
             later = dict(zip(owed, taken.used, strict=True))
             before = zip(metered.charges, metered.used, strict=True)
             used = tuple(later.get(charge, used) for charge, used in before)

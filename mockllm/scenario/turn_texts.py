@@ -1,0 +1,177 @@
+"""The texts of a turn in which values of the request may stand: changed, checked, found. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mockllm.core.jsontext import compact
+from mockllm.core.jsontext import parse as read_json
+from mockllm.scenario.model import Http, TurnSpec
+from mockllm.scenario.part_model import (
+    AnyPart,
+    AudioPart,
+    FramePart,
+    InterleavedPart,
+    ParallelPart,
+    ReasoningPart,
+    RefusalPart,
+    ServerToolPart,
+    TextPart,
+    ToolPart,
+)
+from mockllm.scenario.route_model import RouteAnswer
+from mockllm.scenario.templates import ROOTS, TemplateError, as_text, parse
+
+Change = Callable[[tuple[str | int, ...], Any], Any]
+"""What becomes of a text, or of a JSON value with texts in it, at a path of the turn."""
+
+
+def with_texts(turn: TurnSpec, change: Change) -> TurnSpec:
+    """A turn with a change of all texts in which values of the request may stand, those of earlier
+    tries, too. What else may answer in its place stays as it is."""
+    return _Texts(change, lambda text: "{{" in text).turn(turn)
+
+
+class _Texts:
+    def __init__(self, change: Change, concerns: Callable[[str], bool]) -> None:
+        self._change, self._concerns = change, concerns
+
+    def turn(self, turn: TurnSpec) -> TurnSpec:
+        tries = [
+            replace(attempt, reply=self._reply(("attempts", number, "reply"), attempt))
+            for number, attempt in enumerate(turn.attempts)
+        ]
+        choices = [
+            replace(choice, reply=self._reply(("choices", number, "reply"), choice))
+            for number, choice in enumerate(turn.choices)
+        ]
+        return replace(
+            turn,
+            reply=self._reply(("reply",), turn),
+            attempts=tuple(tries),
+            choices=tuple(choices),
+            http=None if turn.http is None else self._http(turn.http),
+            answer=None if turn.answer is None else self._answer(turn.answer),
+            headers=self._headers(("headers",), turn.headers),
+        )
+
+    def _reply(self, path: tuple[str | int, ...], turn: TurnSpec) -> tuple[AnyPart, ...]:
+        return tuple([self._part((*path, n), part) for n, part in enumerate(turn.reply)])
+
+    def _text(self, path: tuple[str | int, ...], text: str) -> str:
+        return as_text(self._change(path, text)) if self._concerns(text) else text
+
+    def _json(self, path: tuple[str | int, ...], text: str | None) -> str | None:
+        """JSON text; its values are changed one by one, so that quotes in them stay right."""
+        if text is None or not self._concerns(text):
+            return text
+        try:
+            value = read_json(text)
+        except ValueError:
+            return self._text(path, text)
+        return compact(self._change(path, value))
+
+    def _part(self, path: tuple[str | int, ...], part: AnyPart) -> AnyPart:
+        match part:
+            case TextPart() | ReasoningPart() | RefusalPart():
+                return replace(part, text=self._text((*path, _KEYS[type(part)]), part.text))
+            case ToolPart(custom=True):
+                return replace(part, arguments=self._text((*path, "input"), part.arguments or ""))
+            case ToolPart():
+                return replace(part, arguments=self._json((*path, "arguments"), part.arguments))
+            case ServerToolPart():
+                output = self._json((*path, "output"), part.output)
+                return replace(part, input=self._json((*path, "input"), part.input), output=output)
+            case ParallelPart():
+                calls = [
+                    self._part((*path, "parallel", n), call) for n, call in enumerate(part.calls)
+                ]
+                return replace(part, calls=tuple(calls))  # type: ignore[arg-type]  # calls
+            case InterleavedPart():
+                inner = [
+                    self._part((*path, "interleaved", n), member)
+                    for n, member in enumerate(part.parts)
+                ]
+                return replace(part, parts=tuple(inner))  # type: ignore[arg-type]  # members
+            case AudioPart():
+                path = (*path, "transcript")
+                return replace(part, transcript=self._text(path, part.transcript))
+            case FramePart():
+                return replace(part, data=self._change((*path, "frame", "data"), part.data))
+        return part
+
+    def _http(self, http: Http) -> Http:
+        headers, error = self._headers(("http", "headers"), http.headers), http.error
+        if error is not None and error.message is not None:
+            error = replace(error, message=self._text(("http", "error"), error.message))
+        return replace(http, headers=headers, error=error)
+
+    def _headers(
+        self, path: tuple[str | int, ...], headers: tuple[tuple[str, str], ...]
+    ) -> tuple[tuple[str, str], ...]:
+        return tuple((name, self._text((*path, name), value)) for name, value in headers)
+
+    def _answer(self, answer: RouteAnswer) -> RouteAnswer:
+        headers, value = self._headers(("answer", "headers"), answer.headers), answer.value
+        if answer.kind == "text":
+            value = self._text(("answer", "text"), value)
+        elif answer.kind == "json":
+            value = self._change(("answer", "json"), value)
+        return replace(answer, headers=headers, value=value)
+
+
+_KEYS = {TextPart: "text", ReasoningPart: "reasoning", RefusalPart: "refusal"}
+
+
+def malformed(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The paths of texts in which an expression is malformed, with why."""
+    flaws: list[tuple[tuple[str | int, ...], str]] = []
+
+    def check(path: tuple[str | int, ...], value: Any) -> Any:
+        for inner, text in _texts(path, value):
+            try:
+                parse(text)
+            except TemplateError as flaw:
+                flaws.append((inner, str(flaw)))
+        return value
+
+    with_texts(turn, check)
+    yield from flaws
+
+
+def look_like_templates(
+    turn: TurnSpec, names: Sequence[str] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The paths of texts that look as if values of the request were to be put into them, each with
+    what looks so: `{{ request.user }}`, a reference to a group of a regular expression, or one of
+    `names`."""
+    similar: list[tuple[tuple[str | int, ...], str]] = []
+
+    def look(path: tuple[str | int, ...], value: Any) -> Any:
+        for inner, text in _texts(path, value):
+            match = _LOOKS_SO.search(text)
+            like = match[0] if match else next((name for name in names if name in text), None)
+            if like is not None:
+                similar.append((inner, like))
+        return value
+
+    _Texts(look, lambda text: "{" in text or "\\g<" in text).turn(turn)
+    yield from similar
+
+
+def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The texts in a JSON value, each with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts((*path, key), inner)
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            yield from _texts((*path, index), inner)
+
+
+_LOOKS_SO = re.compile(rf"\{{\{{\s*(?:{'|'.join(ROOTS)})\b[^{{}}]*\}}\}}|\\g<\w+>")
