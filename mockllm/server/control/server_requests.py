@@ -36,8 +36,7 @@ from mockllm.server.http.addresses import url_of
 from mockllm.server.http.delivery import deliver, deliver_parts
 from mockllm.server.http.request_reading import Arrival, closes
 from mockllm.server.metrics.figures import Figures
-from mockllm.server.metrics.names import render
-from mockllm.server.metrics.text import CONTENT_TYPE
+from mockllm.server.metrics.names import CONTENT_TYPE, render
 
 
 class Readiness:
