@@ -54,14 +54,16 @@ PRIVATE = {
 """The private attributes of aiohttp's objects that are used."""
 
 OWN = {
-    "_admission",
+    "_admitted",
+    "_arrived",
     "_awaits_head",
+    "_begin",
     "_expect_rest",
     "_give_up",
     "_give_up_at_end",
-    "_heads",
     "_last",
     "_parse",
+    "_rules",
     "_stays",
 }
 """The private attributes of our classes; aiohttp has no such names."""
@@ -75,6 +77,7 @@ HOOKS = {"request_factory", "pre_shutdown", "writer"}
 OVERRIDDEN = {
     "__call__",
     "connection_lost",
+    "connection_made",
     "data_received",
     "eof_received",
     "handle_error",
