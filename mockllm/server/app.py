@@ -221,7 +221,6 @@ class MockServer:
         faults = self.options.faults
         self._server = low_level_server(
             self._handle,
-            max_body=self.options.max_body,
             limit=faults.limit,
             waits=faults.waits,
             malformed=self._malformed,

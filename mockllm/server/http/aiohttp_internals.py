@@ -50,24 +50,19 @@ _QUOTED = 512
 def low_level_server(
     handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
     *,
-    max_body: int,
     limit: int | None = None,
     waits: bool = False,
     patience: float = 60.0,
     gave_up: Callable[[], None] = lambda: None,
     malformed: Callable[[bytes, BaseException], web.Response] | None = None,
 ) -> web.Server:
-    """A server without an application, with a bound for the bodies of its requests.
+    """A server without an application.
 
-    `web.Server` is documented, and so is `BaseRequest.client_max_size`; only `web.Application`
-    has a documented option for the latter. `request_factory` and the constructor of `BaseRequest`
-    are what is left. A handler whose client leaves is cancelled; where the client only ends its
-    side, `leaves_at_end` decides.
+    `web.Server` is documented, but not how its connections learn which body belongs to the request
+    that they answer: `request_factory` gets both. A handler whose client leaves is cancelled; where
+    the client only ends its side, `leaves_at_end` decides.
 
     Args:
-        max_body: in bytes. `BaseRequest.read` raises `web.HTTPRequestEntityTooLarge` for a body
-            that is at least two bytes longer, and may raise it for one that is one byte longer:
-            aiohttp 3.14 began to allow bodies of just `client_max_size` bytes.
         limit: how many connections are served at the same time; None: any number.
         waits: whether further connections wait until another one ends; otherwise they are reset.
         patience: for how long nothing may arrive of a head that is not whole, in seconds.
@@ -86,9 +81,7 @@ def low_level_server(
     ) -> web.BaseRequest:
         if isinstance(protocol, _Connection):
             protocol.answered = payload
-        return web.BaseRequest(
-            message, payload, protocol, writer, task, loop, client_max_size=max_body + 1
-        )
+        return web.BaseRequest(message, payload, protocol, writer, task, loop)
 
     return _Server(
         _Rules(Admission(limit, waits), patience, gave_up, malformed),
