@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -31,7 +31,7 @@ from mockllm.server.options import InterceptOptions, RecordOptions, ServerOption
 if TYPE_CHECKING:
     from mockllm.errors import Problem
     from mockllm.interception.authority import Authority
-    from mockllm.interception.forward_proxy import ForwardProxy, Led
+    from mockllm.interception.forward_proxy import ForwardProxy
     from mockllm.protocols import Protocols
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
@@ -248,11 +248,12 @@ class MockServer:
         from mockllm.interception.authority import Authority
         from mockllm.interception.forward_proxy import ForwardProxy
 
+        assert self._server is not None
         self.authority = self.authority or Authority()
         self._forward_proxy = ForwardProxy(
             options.hosts,
             self.authority,
-            self._intercepted,
+            partial(intercepted_connection, self._server),
             # What is recorded is real traffic: the rest of it is to go on.
             tunnels=options.tunnels or self.options.record is not None,
             notice=self.options.notice or _say_nothing,
@@ -264,10 +265,6 @@ class MockServer:
         host, port = self._proxying.sockets[0].getsockname()[:2]
         self.proxy_url = url_of(reachable(host), port)
         return self.authority
-
-    def _intercepted(self, led: Led) -> asyncio.Protocol:
-        assert self._server is not None
-        return intercepted_connection(self._server, led.origin, led.session)
 
     async def _listen(self, server: web.Server) -> asyncio.Server:
         options, loop = self.options, asyncio.get_running_loop()
