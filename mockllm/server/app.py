@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from mockllm.errors import Problem
     from mockllm.interception.authority import Authority
     from mockllm.interception.forward_proxy import ForwardProxy
-    from mockllm.protocols import Protocols
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
     from mockllm.server.handler import ServerParts
@@ -90,23 +89,11 @@ class MockServer:
         )
 
     @property
-    def protocols(self) -> Protocols:
-        """The protocols that are served, by name."""
-        from mockllm.protocols import PROTOCOLS
-
-        return PROTOCOLS
-
-    @property
     def base_urls(self) -> dict[str, str]:
         """The base URL to give to a client of each protocol."""
         from mockllm.server.control.routes import base_urls
 
-        return base_urls(self.protocols, self.url)
-
-    @property
-    def ready_checks(self) -> list[Callable[[], Awaitable[str | None]]]:
-        """What `/_mockllm/ready` depends on: each returns why the server is not ready, or None."""
-        return self._parts.readiness.checks
+        return base_urls(self.url)
 
     @property
     def elsewhere(self) -> tuple[str, ...]:

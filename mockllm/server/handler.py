@@ -20,7 +20,6 @@ from aiohttp import web
 
 from mockllm.core.record import record
 from mockllm.errors import RequestError
-from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import masked_messages, masked_url
 from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
 from mockllm.replay.sessions.exchange import (
@@ -416,9 +415,7 @@ def make_parts(
     answers = Answers(scenarios, options, access, streaming, began)
     sessions.on_evicted = answers.assigned.evict
     state = None
-    scheme = "https" if options.tls else "http"
-    assigned, player_of = answers.assigned, answers.player_of
-    control = Control(sessions, assigned, PROTOCOLS, player_of, options.paths, scheme=scheme)
+    control = Control(sessions, answers)
     readiness = Readiness()
     if options.state:
         from mockllm.server.state.shared_sessions import SharedSessions

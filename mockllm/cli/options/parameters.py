@@ -450,7 +450,7 @@ def _capacity(
         return {}
     if longest_wait is not None and not queue:
         raise UsageError("--queue-timeout needs --queue: without it no request waits")
-    from mockllm.server.options import Capacity
+    from mockllm.server.limits.capacity import Capacity
 
     return {"capacity": Capacity(concurrent, queue or 0, longest_wait)}
 
