@@ -123,18 +123,6 @@ Loop = Literal["auto", "asyncio", "uvloop"]
 Started = Callable[[Callable[[], None]], None]
 
 
-def _origins(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    if values:
-        from mockllm.server.control.access import check_origin
-
-        for value in values:
-            try:
-                check_origin(value)
-            except UsageError as error:
-                raise click.BadParameter(str(error)) from None
-    return values
-
-
 listening_options = together(
     server_options(
         (*_FIELDS, "ui"),
@@ -171,7 +159,6 @@ listening_options = together(
             "--allow-origin",
             "allowed_origins",
             multiple=True,
-            callback=_origins,
             metavar="ORIGIN",
             help="The origin of pages that may use the control routes, such as "
             "http://localhost:3000; may be repeated.",
