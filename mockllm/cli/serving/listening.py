@@ -316,7 +316,9 @@ async def _serve(
         started(stop.set)
         # What only requests need is imported now, while the first client finds its way here.
         with uncollected():
-            _say_what_is_served(server, report, variables)
+            report.serving(server, variables)
+            if server.options.record is not None:
+                report.recording(server.options.record)
         await stop.wait()
     report.stopping(server.options.grace)
     stopping = asyncio.create_task(server.stop())
@@ -344,21 +346,6 @@ def _leading(server: MockServer) -> AbstractContextManager[dict[str, str]]:
     from mockllm.cli.serving.child import leading  # most servers listen sooner without it
 
     return leading(server, os.environ, keeps_keys=True)
-
-
-def _say_what_is_served(server: MockServer, report: ServerLog, variables: dict[str, str]) -> None:
-    record = server.options.record
-    report.serving(
-        server.player.served.scenarios,
-        server.base_urls,
-        keys=record is not None and record.mode != "none",
-        further=[(api, server.url + path) for api, path in server.options.paths],
-        elsewhere=server.elsewhere,
-        page=f"{server.url}/_mockllm/ui" if server.options.page is not None else "",
-        led=variables,
-    )
-    if record is not None:
-        report.recording(record)
 
 
 async def ended(task: asyncio.Task[Any]) -> None:
