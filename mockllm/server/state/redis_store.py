@@ -22,9 +22,9 @@ from mockllm.replay.sessions.shared_session import (
     FindAnswer,
     FindConversation,
     Number,
+    SharedSession,
     StateOperation,
     Stored,
-    Turn,
 )
 from mockllm.server.state.redis_connection import Command, RedisConnection, RedisProcesses
 from mockllm.server.state.store import (
@@ -113,22 +113,17 @@ class RedisStore:
         batches = await call("xrange", journal, int(number), int(number))
         return batches[0][1][b"entries"] if batches else None
 
-    async def keep(
-        self,
-        session: str,
-        tokens: Mapping[str, str],
-        deleted: Sequence[str],
-        unused: Sequence[Turn],
-    ) -> None:
+    async def keep(self, session: SharedSession) -> None:
         commands: list[Command] = []
-        if tokens:
-            key = self._key(session, "conversations")
-            commands.append(("hset", key, None, None, dict(tokens)))
+        if session.tokens:
+            key = self._key(session.name, "conversations")
+            commands.append(("hset", key, None, None, session.tokens))
             commands.append(("expire", key, self._connection.ttl))
-        if deleted:
-            commands.append(("zrem", self._key(session, "answers"), *deleted))
-        if unused:
-            commands.append(("zrem", self._key(session, "played"), *map(turn_key, unused)))
+        if session.deleted:
+            commands.append(("zrem", self._key(session.name, "answers"), *session.deleted))
+        if session.unused:
+            keys = map(turn_key, session.unused)
+            commands.append(("zrem", self._key(session.name, "played"), *keys))
         await self._connection.transact(*commands)
 
     async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
