@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.core.jsontext import parse_object
-from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
@@ -266,7 +264,8 @@ class Proxy:
             for_page = "Origin" in request.headers
             return _head(upstream, headers, framed=framed, close=close, for_page=for_page)
 
-        around = circumstances(protocol, _parsed(protocol, exchange), request.raw_path)
+        asked = None if exchange.received.target is None else exchange.request
+        around = circumstances(protocol, asked, request.raw_path)
         return await pass_broken(
             request, upstream, copy, exchange.sent, faults, around, head, self._passing
         )
@@ -389,15 +388,6 @@ def _is_probe(method: str, target: str) -> bool:
     """Whether a request only asks whether somebody listens, as load balancers and starting scripts
     do."""
     return method in ("GET", "HEAD") and target == "/"
-
-
-def _parsed(protocol: WireProtocol, exchange: Exchange) -> Request | None:
-    if exchange.received.target is None:
-        return None
-    try:
-        return protocol.parse(parse_object(exchange.body), exchange.received.target, False)
-    except RequestError:
-        return None
 
 
 def _request_headers(
