@@ -155,7 +155,6 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @capacity_options
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
-    ("metrics",),
     lambda metrics: {"metrics": metrics or ("mockllm",)},
     click.option(
         "--metrics-names",
@@ -167,7 +166,6 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     ),
 )
 @server_options(
-    ("tls",),
     dict,
     click.option("--tls", is_flag=True, help="Speak TLS, with a certificate of this process."),
 )

@@ -117,15 +117,12 @@ _COLLECT = (10_000, 10, 2)
 """How many new objects the garbage collector waits for. Thousands of open streams are no garbage;
 with Python's own numbers, looking at them again and again takes a seventh of the start of each."""
 
-_FIELDS = ("host", "port", "grace", "max_body", "allowed_hosts", "allowed_origins")
-
 Loop = Literal["auto", "asyncio", "uvloop"]
 Started = Callable[[Callable[[], None]], None]
 
 
 listening_options = together(
     server_options(
-        (*_FIELDS, "ui"),
         lambda ui, **fields: fields | {"page": live_page if ui else None},
         click.option("--host", default="127.0.0.1", help="The address to listen on."),
         click.option(
@@ -173,7 +170,6 @@ listening_options = together(
     path_options,
     collected(
         "log",
-        ("log_format", "quiet", "log_quotes"),
         lambda _, log_format, quiet, log_quotes: LogOptions(log_format, quiet, log_quotes),
         click.option("--log-format", type=click.Choice(["text", "json"]), default="text"),
         click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
