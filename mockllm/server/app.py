@@ -119,10 +119,7 @@ class MockServer:
         quirks: Iterable[str] = (),
         record: RecordOptions | None = None,
         faults: Iterable[str] = (),
-        fault_rate: float = 1.0,
-        fault_seed: str = "0",
         latency: str | None = None,
-        latency_seed: str = "0",
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
@@ -134,11 +131,8 @@ class MockServer:
                 with `end_recording`. To be called in the event loop.
             faults: what breaks on the way of its answers, as `mockllm serve --fault` has it; one of
                 them is drawn for each answer.
-            fault_rate: the share of the answers with a fault.
-            fault_seed: of the draw.
             latency: how long its answers take, as `mockllm serve --latency` has it; None: as those
                 of the server.
-            latency_seed: of their times.
 
         Raises:
             ScenarioError: what is in the folder of `record` cannot be loaded.
@@ -150,12 +144,12 @@ class MockServer:
         if latency is not None:
             from mockllm.replay.latency.files import read_latency_option
 
-            paced = LatencyPlan(read_latency_option(latency), latency_seed)
+            paced = LatencyPlan(read_latency_option(latency))
         own = SessionRequest(
             scenarios=tuple(scenarios),
             quirks=tuple(quirks),
             named=named,
-            faults=read_plan(faults, rate=fault_rate, seed=fault_seed) if faults else None,
+            faults=read_plan(faults) if faults else None,
             latency=paced,
         )
         self._parts.answers.assigned.assign(session, own, record)
