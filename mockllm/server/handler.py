@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -359,14 +360,8 @@ def too_deep(error: BaseException, body: bytes) -> RequestError | None:
 
 def _levels(body: bytes) -> int:
     """How many brackets are open at most; those in strings count, too."""
-    deepest = level = 0
-    for byte in body:
-        if byte in b"[{":
-            level += 1
-            deepest = max(deepest, level)
-        elif byte in b"]}":
-            level -= 1
-    return deepest
+    steps = ((byte in b"[{") - (byte in b"]}") for byte in body)
+    return max(accumulate(steps, initial=0))
 
 
 def _described(error: BaseException) -> str:
