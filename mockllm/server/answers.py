@@ -274,6 +274,8 @@ class Answers:
                 and (proxy is None or proxy.mode == "none")
             ):
                 raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
+            # Where a scenario has the route, `_answer_plain` asks the service: only if the
+            # conditions of the scenario do not hold.
             if proxy is not None and not routed:
                 forward = await self._passing(proxy, arrival, endpoint, session)
                 if forward is not None:
@@ -338,8 +340,8 @@ class Answers:
         origin = self._origin(arrival)
         if is_refused and proxy is not None and proxy.serves(protocol, origin):
             return Chosen(Forward(proxy, protocol, origin), played, target)
-        made = answer.status >= 400 and played.recorded != "exact"
-        if made:
+        # A recorded error is played byte by byte; one that is made has the form of its target.
+        if answer.status >= 400 and played.recorded != "exact":
             answer = error_at(answer, protocol, place)
         if self._quotas is not None and metered is not None:
             answer = await self._quotas.answered(metered, answer)

@@ -116,7 +116,8 @@ def _quirk(value: str) -> str:
 
 
 def together(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """A decorator that adds several options."""
+    """A decorator that adds several options. Decorators apply from the bottom up, so the last of
+    them is the first one in the help."""
 
     def add(command: _Command) -> _Command:
         for option in options:

@@ -359,7 +359,9 @@ async def take_no_more_requests(server: web.Server) -> None:
     `pre_shutdown` alone leaves idle connections open, and makes them ignore what comes: until the
     last stream is over, their clients would wait in vain.
     """
-    for _ in range(3):  # until a connection that was just accepted waits for its requests
+    # One that was just accepted takes three passes of the loop until it is seen to wait for its
+    # requests: for `connection_made`, for its task, and for the `_waiter` that this makes.
+    for _ in range(3):
         await asyncio.sleep(0)
     for connection in server.connections:
         if _awaits_request(connection) and connection.transport is not None:

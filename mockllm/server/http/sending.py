@@ -24,6 +24,7 @@ WATER = 64 * 1024
 """How many bytes of an answer may wait in the connection before the next ones, in bytes."""
 
 _PATIENCE = 0.005
+"""Seconds between two looks: no event reports that all bytes were acknowledged."""
 
 
 async def break_off(request: web.BaseRequest, ending: Ending) -> None:
