@@ -223,6 +223,7 @@ def demo(speed: float) -> None:
       mockllm demo
       mockllm demo --speed 0.3
     """
+    from mockllm.protocols import PROTOCOLS
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
@@ -230,7 +231,7 @@ def demo(speed: float) -> None:
     screen = Screen(sys.stdout)
     with ServerThread([scenario], ServerOptions(speed=speed, grace=1.0)) as thread:
         post = partial(_post, thread.url)
-        play(scenario, thread.server.protocols, thread.url, post, screen)
+        play(scenario, PROTOCOLS, thread.url, post, screen)
 
 
 def play(

@@ -42,7 +42,6 @@ def env(url: str, session: str | None, export: bool) -> None:
       mockllm env > .env
       eval "$(mockllm env --export --session mine)"
     """
-    from mockllm.protocols import PROTOCOLS
     from mockllm.protocols.environment import client_environment
     from mockllm.server.control.routes import base_urls
     from mockllm.server.http.request_reading import SESSION_NAME
@@ -57,6 +56,6 @@ def env(url: str, session: str | None, export: bool) -> None:
                 f"--session takes 1 to 128 letters, digits, '.', '_' and '-', got {session!r}"
             )
         root = f"{root}/s/{session}"
-    variables = {**client_environment(base_urls(PROTOCOLS, root)), "MOCKLLM_URL": root}
+    variables = {**client_environment(base_urls(root)), "MOCKLLM_URL": root}
     for name, value in variables.items():
         click.echo(f"{'export ' if export else ''}{name}={value}")

@@ -36,7 +36,7 @@ def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         from mockllm.server.control.routes import described
 
-        listed = [described(scenario, PROTOCOLS) for scenario in scenarios]
+        listed = [described(scenario) for scenario in scenarios]
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
     print_table([_HEAD, *map(_row, scenarios)])

@@ -40,7 +40,7 @@ from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from mockllm.server.options import RecordOptions, ServerOptions
+    from mockllm.server.options import RecordMode, RecordOptions, ServerOptions
 
 
 @click.command()
@@ -155,7 +155,6 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @capacity_options
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
-    ("metrics",),
     lambda metrics: {"metrics": metrics or ("mockllm",)},
     click.option(
         "--metrics-names",
@@ -167,7 +166,6 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     ),
 )
 @server_options(
-    ("tls",),
     dict,
     click.option("--tls", is_flag=True, help="Speak TLS, with a certificate of this process."),
 )
@@ -194,7 +192,7 @@ def serve(
     server: dict[str, Any],
     log: LogOptions,
     loop: Loop,
-    mode: Literal["none", "once", "new_episodes", "all"] | None,
+    mode: RecordMode | None,
     output: Path | None,
     workers: int,
     state: str,
@@ -226,18 +224,10 @@ def serve(
             "first one, then: mockllm serve scenarios; or let it answer all requests by itself: "
             "mockllm serve --fallback auto"
         )
-    record = None
-    if mode is not None:
-        intercepts = server["intercept"] is not None
-        folder = _target(paths, output)
-        record = record_options(folder, mode, server["ignore"], intercepts=intercepts, **recording)
-    elif output is not None or any(recording.values()):
-        raise UsageError(
-            "--output, --upstream and the other options of recordings need --record, such as "
-            "--record new_episodes"
-        )
+    record = _recorded(paths, output, mode, server, recording)
+    target = None if record is None else record.folder
     _check_processes(workers, state, server, record)
-    _check_there(paths, record.folder if record is not None else None)
+    _check_there(paths, target)
     report = ServerLog(log)
     if record is not None:
         record = replace(record, report=report.recorded, waiting=report.waiting)
@@ -261,9 +251,27 @@ def serve(
 
             serve_with_workers(WorkerPlan(paths, options, loop, log, reload), workers)
             return
-        target = record.folder if record is not None else None
         serving = MockServer(_scenarios(paths, target), options)
     run_server(serving, report, loop, paths if reload else ())
+
+
+def _recorded(
+    paths: tuple[Path, ...],
+    output: Path | None,
+    mode: RecordMode | None,
+    server: dict[str, Any],
+    recording: dict[str, Any],
+) -> RecordOptions | None:
+    """What is recorded; None without --record."""
+    if mode is not None:
+        intercepts, folder = server["intercept"] is not None, _target(paths, output)
+        return record_options(folder, mode, server["ignore"], intercepts=intercepts, **recording)
+    if output is not None or any(recording.values()):
+        raise UsageError(
+            "--output, --upstream and the other options of recordings need --record, such as "
+            "--record new_episodes"
+        )
+    return None
 
 
 def _target(paths: tuple[Path, ...], output: Path | None) -> Path:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mockllm.gateway.cases import GatewayCase
-from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Api
 from mockllm.server.control.routes import base_urls
@@ -38,7 +37,7 @@ class GatewayUpstream:
 
     def base_url(self, api: Api) -> str:
         """The base URL, as a client of an API is given it."""
-        return base_urls(PROTOCOLS, self.thread.url)[api]
+        return base_urls(self.thread.url)[api]
 
     @property
     def url(self) -> str:

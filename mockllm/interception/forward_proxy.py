@@ -12,7 +12,6 @@ import os
 import re
 import socket
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import cast
 from urllib.parse import unquote, urlsplit
 
@@ -33,21 +32,10 @@ _HANDSHAKE = b"\x16"
 """How TLS begins (RFC 8446, section 5.1); no request over HTTP does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Led:
-    """A connection that a client believes to be one to a service.
-
-    Args:
-        origin: of the service, such as `https://api.openai.com`.
-        session: that the client named; "" for none.
-    """
-
-    origin: str
-    session: str = ""
-
-
-Serve = Callable[[Led], asyncio.Protocol]
-"""Makes what serves a connection."""
+Serve = Callable[[str, str], asyncio.Protocol]
+"""Makes what serves a connection that a client believes to be one to a service: of the origin of
+that service, such as `https://api.openai.com`, and the session that the client named ("" for none).
+"""
 
 
 class ForwardProxy:
@@ -121,8 +109,10 @@ class _Connection(asyncio.Protocol):
         elif not self._proxy.hosts.has(host, port):
             self._pass(host, port, _ESTABLISHED, rest)
         elif port == PORTS["http"] or not (rest or _HANDSHAKE).startswith(_HANDSHAKE):
+            # What came with CONNECT is no TLS; where nothing did, `_intercept` looks again. At port
+            # 80 it is a WebSocket without TLS, of a client with WS_PROXY.
             self._transport.write(_ESTABLISHED)
-            self._hand_over(Led(_origin("http", host, port), session), rest)
+            self._hand_over(host, port, session, rest)
         else:
             self._transport.pause_reading()
             self._transport.write(_ESTABLISHED)
@@ -133,15 +123,16 @@ class _Connection(asyncio.Protocol):
         if not target.lower().startswith(("http://", "ws://")) or not host:
             self._refuse(400, "this is a proxy: it takes CONNECT, and targets such as http://HOST/")
         elif self._proxy.hosts.has(host, port):
-            self._hand_over(Led(_origin("http", host, port), session), self._data)
+            self._hand_over(host, port, session, self._data)
         else:
             self._pass(host, port, b"", self._data)
 
     # Intercepted
 
-    def _hand_over(self, led: Led, data: bytes) -> None:
-        """Lets the server answer on this connection."""
-        hand_over(self._transport, self._proxy.serve(led), data)
+    def _hand_over(self, host: str, port: int, session: str, data: bytes) -> None:
+        """Lets the server answer on this connection, which has no TLS."""
+        server = self._proxy.serve(_origin("http", host, port), session)
+        hand_over(self._transport, server, data)
 
     async def _intercept(self, host: str, port: int, session: str) -> None:
         """Ends the client's TLS here, and lets the server answer what comes through it. A WebSocket
@@ -149,7 +140,7 @@ class _Connection(asyncio.Protocol):
         transport, held = self._transport, _Held()
         if not await _begins_tls(transport):
             transport.resume_reading()
-            self._hand_over(Led(_origin("http", host, port), session), b"")
+            self._hand_over(host, port, session, b"")
             return
         context = self._proxy.authority.context(host)
         try:
@@ -163,7 +154,7 @@ class _Connection(asyncio.Protocol):
             )
             return
         if tls is not None:
-            held.go_on(tls, self._proxy.serve(Led(_origin("https", host, port), session)))
+            held.go_on(tls, self._proxy.serve(_origin("https", host, port), session))
 
     # Others
 
@@ -217,6 +208,8 @@ async def _begins_tls(transport: asyncio.Transport) -> bool:
     """Whether a client begins with TLS; what it sent stays to be read. Its reading is paused."""
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
+    # A copy, as asyncio watches no descriptor for us that a transport has; and only a look, as
+    # `start_tls` needs the bytes.
     file = os.dup(transport.get_extra_info("socket").fileno())
     with socket.socket(fileno=file) as peeked:
         loop.add_reader(file, arrived.set)

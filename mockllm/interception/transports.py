@@ -82,12 +82,22 @@ def redirected(
         yield
 
 
-def _replace(
-    stack: ExitStack, owner: type, name: str, make: Callable[[Callable[..., Any]], Any]
-) -> None:
-    """Replaces a method until the stack ends."""
+_Method = Callable[..., Any]
+
+
+def _replace(stack: ExitStack, owner: type, name: str, changed: _Method) -> None:
+    """Replaces a method until the stack ends.
+
+    Args:
+        changed: what is called in its place, with the method before its arguments.
+    """
     original = getattr(owner, name)
-    setattr(owner, name, wraps(original)(make(original)))
+
+    @wraps(original)
+    def replaced(self: Any, *args: Any, **options: Any) -> Any:
+        return changed(original, self, *args, **options)
+
+    setattr(owner, name, replaced)
     stack.callback(setattr, owner, name, original)
 
 
@@ -105,23 +115,17 @@ def _redirect_http_client(stack: ExitStack, to: Redirect) -> None:
         host, port = tunnel if tunnel[0] else (connection.host, connection.port)
         return to.headers(scheme, str(host), port)
 
-    def connect(original: Callable[..., None]) -> Callable[..., None]:
-        def changed(self: http.client.HTTPConnection) -> None:
-            if headers_of(self) is None:
-                original(self)
-            else:
-                self.sock = socket.create_connection((to.host, to.port), self.timeout)
+    def connect(original: _Method, self: http.client.HTTPConnection) -> None:
+        if headers_of(self) is None:
+            original(self)
+        else:
+            self.sock = socket.create_connection((to.host, to.port), self.timeout)
 
-        return changed
-
-    def endheaders(original: Callable[..., None]) -> Callable[..., None]:
-        def changed(self: http.client.HTTPConnection, *args: Any, **options: Any) -> None:
-            for name, value in (headers_of(self) or {}).items():
-                if name != "host":  # the library has written it
-                    self.putheader(name, value)
-            original(self, *args, **options)
-
-        return changed
+    def endheaders(original: _Method, self: Any, *args: Any, **more: Any) -> None:
+        for name, value in (headers_of(self) or {}).items():
+            if name != "host":  # the library has written it
+                self.putheader(name, value)
+        original(self, *args, **more)
 
     _replace(stack, http.client.HTTPSConnection, "connect", connect)
     _replace(stack, http.client.HTTPConnection, "connect", connect)
@@ -141,23 +145,26 @@ def _redirect_urllib3(stack: ExitStack, urllib3: Any, to: Redirect) -> None:
         parts = urlsplit(url)
         return to.headers(parts.scheme, parts.hostname or "", parts.port)
 
-    def urlopen(original: Callable[..., Any]) -> Callable[..., Any]:
-        def changed(
-            self: Any, method: str, url: str, body: Any = None, *args: Any, **more: Any
-        ) -> Any:
-            own = None if self is direct else led(self, url)
-            if own is None:
-                return original(self, method, url, body, *args, **more)
-            if args:
-                more["headers"], args = args[0], args[1:]
-            given = dict(more.pop("headers", None) or self.headers)
-            if any(str(name).lower() == "host" for name in given):
-                del own["host"]
-            more["assert_same_host"] = False
-            target = urlsplit(url)._replace(scheme="", netloc="").geturl() or "/"
-            return original(direct, method, target, body, {**given, **own}, *args, **more)
-
-        return changed
+    def urlopen(
+        original: _Method,
+        self: Any,
+        method: str,
+        url: str,
+        body: Any = None,
+        *args: Any,
+        **more: Any,
+    ) -> Any:
+        own = None if self is direct else led(self, url)
+        if own is None:
+            return original(self, method, url, body, *args, **more)
+        if args:
+            more["headers"], args = args[0], args[1:]
+        given = dict(more.pop("headers", None) or self.headers)
+        if any(str(name).lower() == "host" for name in given):
+            del own["host"]
+        more["assert_same_host"] = False
+        target = urlsplit(url)._replace(scheme="", netloc="").geturl() or "/"
+        return original(direct, method, target, body, {**given, **own}, *args, **more)
 
     _replace(stack, urllib3.HTTPConnectionPool, "urlopen", urlopen)
 
@@ -199,39 +206,27 @@ def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
             direct[transport] = kind(verify=nobody, trust_env=False)
         return direct[transport]
 
-    def handle(original: Callable[..., Any]) -> Callable[..., Any]:
-        def changed(self: Any, request: Any) -> Any:
-            other = _to_server(httpx, to, request)
-            if other is None:
-                return original(self, request)
-            return original(beside(self, httpx.HTTPTransport), other)
+    def handle(original: _Method, self: Any, request: Any) -> Any:
+        other = _to_server(httpx, to, request)
+        if other is None:
+            return original(self, request)
+        return original(beside(self, httpx.HTTPTransport), other)
 
-        return changed
+    async def handle_async(original: _Method, self: Any, request: Any) -> Any:
+        other = _to_server(httpx, to, request)
+        if other is None:
+            return await original(self, request)
+        return await original(beside(self, httpx.AsyncHTTPTransport), other)
 
-    def handle_async(original: Callable[..., Any]) -> Callable[..., Any]:
-        async def changed(self: Any, request: Any) -> Any:
-            other = _to_server(httpx, to, request)
-            if other is None:
-                return await original(self, request)
-            return await original(beside(self, httpx.AsyncHTTPTransport), other)
+    def close(original: _Method, self: Any, *args: Any) -> None:
+        original(self, *args)
+        if self in direct:
+            direct.pop(self).close()
 
-        return changed
-
-    def close(original: Callable[..., None]) -> Callable[..., None]:
-        def changed(self: Any, *args: Any) -> None:
-            original(self, *args)
-            if self in direct:
-                direct.pop(self).close()
-
-        return changed
-
-    def close_async(original: Callable[..., Any]) -> Callable[..., Any]:
-        async def changed(self: Any, *args: Any) -> None:
-            await original(self, *args)
-            if self in direct:
-                await direct.pop(self).aclose()
-
-        return changed
+    async def close_async(original: _Method, self: Any, *args: Any) -> None:
+        await original(self, *args)
+        if self in direct:
+            await direct.pop(self).aclose()
 
     _replace(stack, httpx.HTTPTransport, "handle_request", handle)
     for name in ("close", "__exit__"):
@@ -250,23 +245,17 @@ def _redirect_aiohttp(stack: ExitStack, aiohttp: Any, to: Redirect) -> None:
             return None
         return to.headers(request.url.scheme, request.url.host, request.url.port)
 
-    def connect(original: Callable[..., Any]) -> Callable[..., Any]:
-        async def changed(self: Any, request: Any, *args: Any, **options: Any) -> Any:
-            own = headers_of(self, request) or {}
-            request.headers.update({k: v for k, v in own.items() if k != "host"})
-            return await original(self, request, *args, **options)
+    async def connect(original: _Method, self: Any, request: Any, *args: Any, **more: Any) -> Any:
+        own = headers_of(self, request) or {}
+        request.headers.update({k: v for k, v in own.items() if k != "host"})
+        return await original(self, request, *args, **more)
 
-        return changed
-
-    def create(original: Callable[..., Any]) -> Callable[..., Any]:
-        async def changed(self: Any, request: Any, *args: Any, **options: Any) -> Any:
-            if headers_of(self, request) is None:
-                return await original(self, request, *args, **options)
-            loop = asyncio.get_running_loop()
-            _, protocol = await loop.create_connection(self._factory, to.host, to.port)
-            return protocol
-
-        return changed
+    async def create(original: _Method, self: Any, request: Any, *args: Any, **more: Any) -> Any:
+        if headers_of(self, request) is None:
+            return await original(self, request, *args, **more)
+        loop = asyncio.get_running_loop()
+        _, protocol = await loop.create_connection(self._factory, to.host, to.port)
+        return protocol
 
     _replace(stack, aiohttp.TCPConnector, "connect", connect)
     _replace(stack, aiohttp.TCPConnector, "_create_connection", create)

@@ -6,10 +6,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from mockllm.core.http import TimedBytes
-from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
-from mockllm.errors import MockLLMError, RequestError
+from mockllm.errors import MockLLMError
 from mockllm.faults.breaking import REDIRECTED, break_answer
 from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.matching.conversation import Selection, planned_calls
@@ -104,12 +103,8 @@ def break_answered(
         scenario: that answered.
         speed: as of `broken`.
     """
-    protocol, position = call.protocol, answered.played.position
-    try:
-        request = protocol.parse(parse_object(call.body), call.target, False)
-    except RequestError:
-        request = None
-    around = circumstances(protocol, request, call.path, scenario, position)
+    position = answered.played.position
+    around = circumstances(call.protocol, call.request, call.path, scenario, position)
     answer = broken(answered.answer, faults, around, speed)
     return Answered(answer, replace(answered.played, status=answer.status))
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from mockllm.core.http import Target
+from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
+from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.protocols.base import WireProtocol
@@ -36,6 +38,14 @@ class ApiCall(NamedTuple):
     at: float = 0.0
     base: str = ""
     received_at: float = 0.0
+
+    @property
+    def request(self) -> Request | None:
+        """What it requests of a model; None where that cannot be read."""
+        try:
+            return self.protocol.parse(parse_object(self.body), self.target, False)
+        except RequestError:
+            return None
 
 
 @record

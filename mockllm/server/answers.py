@@ -8,12 +8,13 @@ requests that need it, and no other. Operations on shared state are carried out 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mockllm.core.http import Target
+from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.record import record
 from mockllm.errors import RequestError, ScenarioError
 from mockllm.interception.headers import ORIGIN_HEADER
@@ -26,12 +27,16 @@ from mockllm.replay.compilation.http_answer import HttpAnswer, error_at
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
-from mockllm.replay.sessions.shared_session import SharedSession, StateAwayError
+from mockllm.replay.sessions.shared_session import (
+    SharedSession,
+    StateAwayError,
+    StateNotReadError,
+    StateOperation,
+)
 from mockllm.scenario.ignoring import with_ignored
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.access import ControlAccess
-from mockllm.server.control.routes import gone
-from mockllm.server.control.session_setup import SessionRequest, SessionSetups
+from mockllm.server.control.session_setup import SessionRequest, SessionSetups, gone
 from mockllm.server.http.request_reading import Arrival, closes, opens_websocket
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
@@ -44,11 +49,6 @@ if TYPE_CHECKING:
     from mockllm.server.recording.recorded_lines import RecordedLines
     from mockllm.server.state.shared_sessions import SharedSessions
     from mockllm.server.state.shared_state import SharedState
-from collections.abc import Hashable
-from typing import Any, TypeVar
-
-from mockllm.core.later import NotDoneError, deferring
-from mockllm.replay.sessions.shared_session import StateNotReadError, StateOperation
 
 
 @record
@@ -274,6 +274,8 @@ class Answers:
                 and (proxy is None or proxy.mode == "none")
             ):
                 raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
+            # Where a scenario has the route, `_answer_plain` asks the service: only if the
+            # conditions of the scenario do not hold.
             if proxy is not None and not routed:
                 forward = await self._passing(proxy, arrival, endpoint, session)
                 if forward is not None:
@@ -338,8 +340,8 @@ class Answers:
         origin = self._origin(arrival)
         if is_refused and proxy is not None and proxy.serves(protocol, origin):
             return Chosen(Forward(proxy, protocol, origin), played, target)
-        made = answer.status >= 400 and played.recorded != "exact"
-        if made:
+        # A recorded error is played byte by byte; one that is made has the form of its target.
+        if answer.status >= 400 and played.recorded != "exact":
             answer = error_at(answer, protocol, place)
         if self._quotas is not None and metered is not None:
             answer = await self._quotas.answered(metered, answer)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -31,8 +31,7 @@ from mockllm.server.options import InterceptOptions, RecordOptions, ServerOption
 if TYPE_CHECKING:
     from mockllm.errors import Problem
     from mockllm.interception.authority import Authority
-    from mockllm.interception.forward_proxy import ForwardProxy, Led
-    from mockllm.protocols import Protocols
+    from mockllm.interception.forward_proxy import ForwardProxy
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
     from mockllm.server.handler import ServerParts
@@ -90,23 +89,11 @@ class MockServer:
         )
 
     @property
-    def protocols(self) -> Protocols:
-        """The protocols that are served, by name."""
-        from mockllm.protocols import PROTOCOLS
-
-        return PROTOCOLS
-
-    @property
     def base_urls(self) -> dict[str, str]:
         """The base URL to give to a client of each protocol."""
         from mockllm.server.control.routes import base_urls
 
-        return base_urls(self.protocols, self.url)
-
-    @property
-    def ready_checks(self) -> list[Callable[[], Awaitable[str | None]]]:
-        """What `/_mockllm/ready` depends on: each returns why the server is not ready, or None."""
-        return self._parts.readiness.checks
+        return base_urls(self.url)
 
     @property
     def elsewhere(self) -> tuple[str, ...]:
@@ -132,10 +119,7 @@ class MockServer:
         quirks: Iterable[str] = (),
         record: RecordOptions | None = None,
         faults: Iterable[str] = (),
-        fault_rate: float = 1.0,
-        fault_seed: str = "0",
         latency: str | None = None,
-        latency_seed: str = "0",
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
@@ -147,11 +131,8 @@ class MockServer:
                 with `end_recording`. To be called in the event loop.
             faults: what breaks on the way of its answers, as `mockllm serve --fault` has it; one of
                 them is drawn for each answer.
-            fault_rate: the share of the answers with a fault.
-            fault_seed: of the draw.
             latency: how long its answers take, as `mockllm serve --latency` has it; None: as those
                 of the server.
-            latency_seed: of their times.
 
         Raises:
             ScenarioError: what is in the folder of `record` cannot be loaded.
@@ -163,12 +144,12 @@ class MockServer:
         if latency is not None:
             from mockllm.replay.latency.files import read_latency_option
 
-            paced = LatencyPlan(read_latency_option(latency), latency_seed)
+            paced = LatencyPlan(read_latency_option(latency))
         own = SessionRequest(
             scenarios=tuple(scenarios),
             quirks=tuple(quirks),
             named=named,
-            faults=read_plan(faults, rate=fault_rate, seed=fault_seed) if faults else None,
+            faults=read_plan(faults) if faults else None,
             latency=paced,
         )
         self._parts.answers.assigned.assign(session, own, record)
@@ -221,7 +202,6 @@ class MockServer:
         faults = self.options.faults
         self._server = low_level_server(
             self._handle,
-            max_body=self.options.max_body,
             limit=faults.limit,
             waits=faults.waits,
             malformed=self._malformed,
@@ -249,11 +229,12 @@ class MockServer:
         from mockllm.interception.authority import Authority
         from mockllm.interception.forward_proxy import ForwardProxy
 
+        assert self._server is not None
         self.authority = self.authority or Authority()
         self._forward_proxy = ForwardProxy(
             options.hosts,
             self.authority,
-            self._intercepted,
+            partial(intercepted_connection, self._server),
             # What is recorded is real traffic: the rest of it is to go on.
             tunnels=options.tunnels or self.options.record is not None,
             notice=self.options.notice or _say_nothing,
@@ -265,10 +246,6 @@ class MockServer:
         host, port = self._proxying.sockets[0].getsockname()[:2]
         self.proxy_url = url_of(reachable(host), port)
         return self.authority
-
-    def _intercepted(self, led: Led) -> asyncio.Protocol:
-        assert self._server is not None
-        return intercepted_connection(self._server, led.origin, led.session)
 
     async def _listen(self, server: web.Server) -> asyncio.Server:
         options, loop = self.options, asyncio.get_running_loop()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from aiohttp import web
 
 from mockllm.core.record import record
 from mockllm.errors import RequestError
-from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import masked_messages, masked_url
 from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
 from mockllm.replay.sessions.exchange import (
@@ -360,14 +360,8 @@ def too_deep(error: BaseException, body: bytes) -> RequestError | None:
 
 def _levels(body: bytes) -> int:
     """How many brackets are open at most; those in strings count, too."""
-    deepest = level = 0
-    for byte in body:
-        if byte in b"[{":
-            level += 1
-            deepest = max(deepest, level)
-        elif byte in b"]}":
-            level -= 1
-    return deepest
+    steps = ((byte in b"[{") - (byte in b"]}") for byte in body)
+    return max(accumulate(steps, initial=0))
 
 
 def _described(error: BaseException) -> str:
@@ -416,9 +410,7 @@ def make_parts(
     answers = Answers(scenarios, options, access, streaming, began)
     sessions.on_evicted = answers.assigned.evict
     state = None
-    scheme = "https" if options.tls else "http"
-    assigned, player_of = answers.assigned, answers.player_of
-    control = Control(sessions, assigned, PROTOCOLS, player_of, options.paths, scheme=scheme)
+    control = Control(sessions, answers)
     readiness = Readiness()
     if options.state:
         from mockllm.server.state.shared_sessions import SharedSessions

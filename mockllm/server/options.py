@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mockllm.redaction.rules import Rules
     from mockllm.replay.quota_plan import Quota
     from mockllm.replay.sessions.exchange import Exchange, Sent
+    from mockllm.server.http.request_reading import Arrival
+    from mockllm.server.limits.capacity import Capacity
 
 
 MetricNames = Literal["mockllm", "vllm", "otel"]
@@ -72,17 +74,11 @@ class Page(Protocol):
     """A page that shows what the server does."""
 
     async def respond(
-        self,
-        request: web.BaseRequest,
-        sent: Sent,
-        target: str,
-        headers: Mapping[str, str],
-        fields: Mapping[str, str],
+        self, arrival: Arrival, sent: Sent, fields: Mapping[str, str]
     ) -> web.StreamResponse:
         """Sends the answer to a request below the path of the page.
 
         Args:
-            target: path and query, without the session prefix.
             fields: headers of every answer.
 
         Raises:
@@ -111,21 +107,6 @@ class InterceptOptions:
     hosts: Hosts
     proxy_port: int | None = None
     tunnels: bool = False
-
-
-@record
-class Capacity:
-    """How much a server process works on at the same time.
-
-    Args:
-        concurrent: requests for answers, from 1.
-        queue: how many further ones wait for a place; others are refused.
-        longest_wait: of one that waits, in microseconds; None: as long as it takes.
-    """
-
-    concurrent: int
-    queue: int = 0
-    longest_wait: int | None = None
 
 
 @record

@@ -163,7 +163,7 @@ class Live:
         return {
             "version": _version(),
             "apis": list(PROTOCOLS),
-            "urls": base_urls(PROTOCOLS, f"http://{host}"),
+            "urls": base_urls(f"http://{host}"),
             "recording": None if recorded is None else recorded.about(),
             "shared": self._server.sessions.shared,
             "keeps": KEEPS,

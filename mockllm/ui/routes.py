@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -26,7 +26,7 @@ from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_req
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.delivery import deliver
-from mockllm.server.http.request_reading import whole_number
+from mockllm.server.http.request_reading import Arrival, whole_number
 from mockllm.ui.live import Live, row
 from mockllm.ui.shown_answers import made_answer, sent_of, stream_json
 
@@ -45,21 +45,15 @@ class LivePage:
             recorded.publish = lambda line: self.live.publish("recorded", [line])
 
     async def respond(
-        self,
-        request: web.BaseRequest,
-        sent: Sent,
-        target: str,
-        headers: Mapping[str, str],
-        fields: Mapping[str, str],
+        self, arrival: Arrival, sent: Sent, fields: Mapping[str, str]
     ) -> web.StreamResponse:
-        parts = urlsplit(target)
-        steps = [unquote(step) for step in parts.path.removeprefix(PREFIX).strip("/").split("/")]
-        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        request, headers = arrival.request, arrival.headers
+        steps = [unquote(step) for step in arrival.path.removeprefix(PREFIX).strip("/").split("/")]
         if request.method not in ("GET", "HEAD"):
             raise RequestError(f"{PREFIX} is only read: send GET.", status=405)
         if steps == ["events"]:
             return await self.live.serve(request, dict(fields), headers.get("host", ""), sent)
-        value = await self._read(steps, query, headers.get("host", ""))
+        value = await self._read(steps, arrival.query, headers.get("host", ""))
         if value is None:
             return await deliver(request, file_answer("/".join(steps), headers), sent)
         fields = {"x-content-type-options": "nosniff", **fields}

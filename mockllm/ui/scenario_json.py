@@ -41,7 +41,7 @@ _LONGEST_TEXT = 1_000_000
 def scenario_entry(scenario: Scenario, played: Mapping[int, int]) -> dict[str, Any]:
     """The entry of a scenario in the list."""
     return {
-        **described(scenario, PROTOCOLS),
+        **described(scenario),
         "file": scenario.file,
         "line": scenario.line or None,
         "tags": _tags(scenario),

@@ -16,7 +16,6 @@ from mockllm.checking.judging.running import drive, run_case
 from mockllm.checking.reports.stream_text import format_stream
 from mockllm.conformance.attachments.http_sessions import requests_usage
 from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario, ToolSpec
 from mockllm.server.control.routes import base_urls
 from mockllm_pytest.marks import CasesMark
@@ -90,7 +89,7 @@ class CasePlayer:
             self._session = self._service.session_name(self._request.node.nodeid)
         scenario = case.scenario
         thread.ask(thread.server.assign, self._session, (scenario,), named=scenario.name)
-        return base_urls(PROTOCOLS, f"{thread.url}/s/{self._session}")[case.api]
+        return base_urls(f"{thread.url}/s/{self._session}")[case.api]
 
     def requests_usage(self, case: Case) -> bool:
         """Whether the last request was for usage, too, where the API sends it on request only."""

@@ -75,10 +75,9 @@ class MockSession:
     def base_urls(self) -> dict[str, str]:
         """The base URL for a client of each API, by the name of the API: `chat`, `responses`,
         `anthropic` and so on."""
-        from mockllm.protocols import PROTOCOLS
         from mockllm.server.control.routes import base_urls
 
-        return base_urls(PROTOCOLS, self.url)
+        return base_urls(self.url)
 
     @property
     def openai_url(self) -> str:

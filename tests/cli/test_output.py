@@ -7,6 +7,7 @@ import pytest
 from mockllm.cli.serving.server_log import LineOutput, ServerLog
 from mockllm.protocols.environment import BaseURL, client_base_urls, client_environment
 from mockllm.replay.loading import load
+from mockllm.server.app import MockServer
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_many_scenarios_are_cut_short(pipe, shipped):
     """The list of served scenarios ends after twenty, with the number of the rest."""
     reader, writer = pipe
     scenarios = load([shipped])
-    ServerLog(output=LineOutput(writer)).serving(scenarios, {}, keys=False)
+    ServerLog(output=LineOutput(writer)).serving(MockServer(scenarios))
     lines = read_all(reader).decode().splitlines()
     assert lines[1] == f"Serving {len(scenarios)} scenarios:"
     assert lines[2].startswith(f"  {scenarios[0].name} ")

@@ -4,6 +4,7 @@ import os
 from contextlib import contextmanager
 
 from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
+from mockllm.server.app import MockServer
 from tests.entries import journal_entry
 
 ADVICE = "Change its match, add a scenario, or start the server with --fallback auto."
@@ -81,9 +82,13 @@ def test_who_ended_a_stream():
 
 def test_further_addresses_are_printed():
     """A server that listens on all addresses names those for other machines."""
+
+    class Server(MockServer):
+        elsewhere = ("http://192.0.2.7:8080",)  # it depends on the machine
+
     with log() as (report, written):
         report.listening("http://127.0.0.1:8080")
-        report.serving((), {}, keys=False, elsewhere=("http://192.0.2.7:8080",))
+        report.serving(Server(()))
         lines = written().splitlines()
     assert lines[:2] == [
         "mockllm listening on http://127.0.0.1:8080",

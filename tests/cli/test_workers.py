@@ -188,6 +188,14 @@ def test_what_is_wrong_is_said_once(program, folder):
     assert errors.count("broken.yaml") == 1
 
 
+def test_an_option_that_is_wrong(program, folder):
+    """It is told once, as one process tells it."""
+    wrong = ("serve", folder, "--port", "0", "--allow-origin", "*")
+    results = [program(*wrong, "--workers", count).end() for count in ("1", "2")]
+    assert results[0] == results[1]
+    assert results[1][2].startswith("mockllm: --allow-origin: '*' is not allowed")
+
+
 def test_a_worker_that_cannot_be_started(folder):
     """What the system refuses is told as it is; the address was not the reason."""
     serve = [sys.executable, "-m", "mockllm", "serve", str(folder), "--port", "0", "--workers", "2"]

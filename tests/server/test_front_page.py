@@ -9,6 +9,7 @@ import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
 from tests.timeouts import GIVE_UP
 
 HELLO = """
@@ -41,7 +42,7 @@ def test_the_page_names_what_is_served(serve, method):
         assert "1 scenario " in answer.text
         assert f"OPENAI_BASE_URL={served.url}/v1" in answer.text
         assert "mockllm docs server" in answer.text
-        for api in served.server.protocols:
+        for api in PROTOCOLS:
             assert api in answer.text
     assert served.http.get("/_mockllm/journal").json()["exchanges"] == []
 
@@ -120,7 +121,7 @@ def test_a_check_that_fails_is_named(serve):
         return problem[0] if problem else None
 
     assert served.http.get("/_mockllm/ready").status_code == 200
-    served.server.ready_checks.append(check)
+    served.server._parts.readiness.checks.append(check)
     answer = served.http.get("/_mockllm/ready")
     assert answer.status_code == 503
     assert answer.json() == {"status": "not ready", "problems": problem}
@@ -152,7 +153,7 @@ def test_a_server_that_stops_is_not_ready():
     ):
         parts = stream.iter_raw()
         next(parts)
-        thread.server.ready_checks.append(check)
+        thread.server._parts.readiness.checks.append(check)
         probe = threads.submit(httpx.get, f"{thread.url}/_mockllm/ready", timeout=GIVE_UP)
         assert begun.wait(GIVE_UP)
         stopping = threads.submit(thread.wait, thread.server.stop)

@@ -14,8 +14,7 @@ from mockllm.replay.compilation.http_answer import Generated, HttpAnswer
 from mockllm.replay.compilation.tape_player import Recordings
 from mockllm.replay.sessions.exchange import Sent, Times
 from mockllm.scenario.model import Recorded
-from mockllm.server.metrics.figures import Figures
-from mockllm.server.metrics.times import content_writes, times_of
+from mockllm.server.metrics.figures import Figures, content_writes, times_of
 from tests.entries import journal_entry
 from tests.replay.talking import Talk
 from tests.server.test_metrics import figures, send

@@ -16,7 +16,7 @@ SCENARIO = "scenario: hello\nmatch: {user: hello}\nturns: [{reply: {text: hi}}]\
 def test_files(serve: Callable[..., Served]) -> None:
     """Each file is there, has its type and its policy, and is not sent twice."""
     served = serve(SCENARIO)
-    assert {"index.html", "main.js", "style.css", "stream.css"} <= names()
+    assert {"index.html", "main.js", "style.css", "shared.css"} <= names()
     for name in ("", *names()):
         answer = served.http.get(f"/_mockllm/ui/{name}")
         assert answer.status_code == 200

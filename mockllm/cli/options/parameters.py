@@ -116,7 +116,8 @@ def _quirk(value: str) -> str:
 
 
 def together(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """A decorator that adds several options."""
+    """A decorator that adds several options. Decorators apply from the bottom up, so the last of
+    them is the first one in the help."""
 
     def add(command: _Command) -> _Command:
         for option in options:
@@ -127,35 +128,32 @@ def together(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _
 
 
 def server_options(
-    names: tuple[str, ...], make: Callable[..., dict[str, Any]], *options: Callable[..., Any]
+    make: Callable[..., dict[str, Any]], *options: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A decorator that adds options for a server. The command gets `server`: fields of
     `ServerOptions`, from all its decorators.
 
     Args:
-        names: the parameters that the options have.
-        make: makes the fields from their values.
+        make: makes the fields from the values of the options.
     """
 
     def merged(before: dict[str, Any] | None, **values: Any) -> dict[str, Any]:
         return {**(before or {}), **make(**values)}
 
-    return collected("server", names, merged, *options)
+    return collected("server", merged, *options)
 
 
 def collected(
-    name: str,
-    names: tuple[str, ...],
-    make: Callable[..., Any],
-    *options: Callable[..., Any],
+    name: str, make: Callable[..., Any], *options: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A decorator that adds options, and gives the command one parameter for them.
 
     Args:
         name: of that parameter.
-        names: the parameters that the options have.
-        make: makes its value from what another such decorator made, or None, and their values.
+        make: makes its value from what another such decorator made, or None, and the values of the
+            options.
     """
+    names = [option.name for option in click.command()(together(*options)(lambda: None)).params]
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
@@ -174,7 +172,6 @@ def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., A
     command gets both as `paths`."""
     return collected(
         "paths",
-        ("paths", "named"),
         lambda _, paths, named: paths + named,
         click.option(
             "--scenarios",
@@ -211,7 +208,6 @@ def _fallback(
 
 
 answering_options = server_options(
-    ("speed", "fallback", "strict"),
     dict,
     click.option(
         "--speed",
@@ -256,7 +252,7 @@ match_ignore_option = click.option(
     help="What of requests differs from run to run and is not compared: uuid, timestamp, date, a "
     "path in JSON bodies ($.metadata) or /PATTERN/; may be repeated.",
 )
-ignore_options = server_options(("ignore",), lambda ignore: {"ignore": ignore}, match_ignore_option)
+ignore_options = server_options(dict, match_ignore_option)
 """Adds the option for what a server does not compare."""
 
 
@@ -273,7 +269,6 @@ def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str
 
 
 path_options = server_options(
-    ("api_paths", "agui_paths"),
     lambda api_paths, agui_paths: {"paths": api_paths + agui_paths},
     click.option(
         "--path",
@@ -336,7 +331,6 @@ def _plan(
 
 
 fault_options = server_options(
-    ("written", "rate", "seed", "burst"),
     _plan,
     click.option(
         "--fault-burst",
@@ -382,7 +376,6 @@ def _quotas(quotas: tuple[str, ...]) -> dict[str, Any]:
 
 
 quota_options = server_options(
-    ("quotas",),
     _quotas,
     click.option(
         "--quota",
@@ -411,7 +404,6 @@ def _latency(latency: str | None, latency_seed: str, profile: str | None) -> dic
 
 
 latency_options = server_options(
-    ("latency", "latency_seed", "profile"),
     _latency,
     click.option(
         "--profile",
@@ -450,13 +442,12 @@ def _capacity(
         return {}
     if longest_wait is not None and not queue:
         raise UsageError("--queue-timeout needs --queue: without it no request waits")
-    from mockllm.server.options import Capacity
+    from mockllm.server.limits.capacity import Capacity
 
     return {"capacity": Capacity(concurrent, queue or 0, longest_wait)}
 
 
 capacity_options = server_options(
-    ("concurrent", "queue", "longest_wait"),
     _capacity,
     click.option(
         "--queue-timeout",
@@ -542,4 +533,4 @@ _INTERCEPTING = {
 
 def intercept_options(*names: str) -> Callable[..., Any]:
     """Adds options for traffic that is intercepted, by their names, in this order."""
-    return server_options(names, _intercept, *(_INTERCEPTING[name] for name in reversed(names)))
+    return server_options(_intercept, *(_INTERCEPTING[name] for name in reversed(names)))

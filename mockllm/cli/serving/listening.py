@@ -117,27 +117,12 @@ _COLLECT = (10_000, 10, 2)
 """How many new objects the garbage collector waits for. Thousands of open streams are no garbage;
 with Python's own numbers, looking at them again and again takes a seventh of the start of each."""
 
-_FIELDS = ("host", "port", "grace", "max_body", "allowed_hosts", "allowed_origins")
-
 Loop = Literal["auto", "asyncio", "uvloop"]
 Started = Callable[[Callable[[], None]], None]
 
 
-def _origins(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    if values:
-        from mockllm.server.control.access import check_origin
-
-        for value in values:
-            try:
-                check_origin(value)
-            except UsageError as error:
-                raise click.BadParameter(str(error)) from None
-    return values
-
-
 listening_options = together(
     server_options(
-        (*_FIELDS, "ui"),
         lambda ui, **fields: fields | {"page": live_page if ui else None},
         click.option("--host", default="127.0.0.1", help="The address to listen on."),
         click.option(
@@ -171,7 +156,6 @@ listening_options = together(
             "--allow-origin",
             "allowed_origins",
             multiple=True,
-            callback=_origins,
             metavar="ORIGIN",
             help="The origin of pages that may use the control routes, such as "
             "http://localhost:3000; may be repeated.",
@@ -186,7 +170,6 @@ listening_options = together(
     path_options,
     collected(
         "log",
-        ("log_format", "quiet", "log_quotes"),
         lambda _, log_format, quiet, log_quotes: LogOptions(log_format, quiet, log_quotes),
         click.option("--log-format", type=click.Choice(["text", "json"]), default="text"),
         click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
@@ -329,7 +312,9 @@ async def _serve(
         started(stop.set)
         # What only requests need is imported now, while the first client finds its way here.
         with uncollected():
-            _say_what_is_served(server, report, variables)
+            report.serving(server, variables)
+            if server.options.record is not None:
+                report.recording(server.options.record)
         await stop.wait()
     report.stopping(server.options.grace)
     stopping = asyncio.create_task(server.stop())
@@ -357,21 +342,6 @@ def _leading(server: MockServer) -> AbstractContextManager[dict[str, str]]:
     from mockllm.cli.serving.child import leading  # most servers listen sooner without it
 
     return leading(server, os.environ, keeps_keys=True)
-
-
-def _say_what_is_served(server: MockServer, report: ServerLog, variables: dict[str, str]) -> None:
-    record = server.options.record
-    report.serving(
-        server.player.served.scenarios,
-        server.base_urls,
-        keys=record is not None and record.mode != "none",
-        further=[(api, server.url + path) for api, path in server.options.paths],
-        elsewhere=server.elsewhere,
-        page=f"{server.url}/_mockllm/ui" if server.options.page is not None else "",
-        led=variables,
-    )
-    if record is not None:
-        report.recording(record)
 
 
 async def ended(task: asyncio.Task[Any]) -> None:

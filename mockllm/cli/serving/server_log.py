@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mockllm.redaction.redact import Redactor
     from mockllm.replay.sessions.exchange import Exchange
     from mockllm.scenario.model import Scenario
+    from mockllm.server.app import MockServer
     from mockllm.server.options import RecordOptions
 
 
@@ -154,7 +155,7 @@ class ServerLog:
             self._only = _QUIET & _WORKER
         self._colour = in_colour(sys.stdout)
         self._api_width = self._name_width = 1
-        self._url = self._next = ""
+        self._next = ""
         self._has_begun = False
         self._early: list[Line] = []
         """Lines of the recorder from before the line with the address, which is the first one."""
@@ -174,7 +175,6 @@ class ServerLog:
             self._output.line(printable(line))
 
     def listening(self, url: str) -> None:
-        self._url = url
         if self._shows("address"):
             self._output.line(f"mockllm listening on {url}")
         self._begin()
@@ -193,28 +193,19 @@ class ServerLog:
         for line in self._early:
             self.recorded(line)
 
-    def serving(
-        self,
-        scenarios: Sequence[Scenario],
-        base_urls: Mapping[str, str],
-        *,
-        keys: bool,
-        further: Sequence[tuple[str, str]] = (),
-        elsewhere: Sequence[str] = (),
-        page: str = "",
-        led: Mapping[str, str] = _NOTHING,
-    ) -> None:
+    def serving(self, server: MockServer, led: Mapping[str, str] = _NOTHING) -> None:
         """What the server serves, and where.
 
         Args:
-            keys: whether clients use their own API keys.
-            further: further URLs, each with the name of its API.
-            elsewhere: its URLs for other machines.
-            page: the URL of its live page; "" for none.
             led: the variables by which programs send what is for the services to its proxy.
         """
+        options, scenarios = server.options, server.player.served.scenarios
+        base_urls, elsewhere = server.base_urls, server.elsewhere
+        keys = options.record is not None and options.record.mode != "none"
+        further = [(api, server.url + path) for api, path in options.paths]
+        page = f"{server.url}/_mockllm/ui" if options.page is not None else ""
         self._measure(scenarios)
-        self._api_width = max(map(len, base_urls), default=1)
+        self._api_width = max(map(len, base_urls))
         fields = {
             "elsewhere": list(elsewhere),
             "ui": page,
@@ -235,9 +226,9 @@ class ServerLog:
         self._put(
             "listening",
             lines,
-            url=self._url,
+            url=server.url,
             scenarios=[scenario.name for scenario in scenarios],
-            base_urls=dict(base_urls),
+            base_urls=base_urls,
             **{name: value for name, value in fields.items() if value},
         )
 

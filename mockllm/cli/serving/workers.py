@@ -243,7 +243,7 @@ def run_worker(
                 started=_started(messages),
             )
         except MockLLMError as error:
-            click.echo(f"Error: {error}", err=True)
+            click.echo(f"mockllm: {error}", err=True)
             raise SystemExit(2) from None
         except (click.Abort, click.exceptions.Exit):
             raise SystemExit(1) from None

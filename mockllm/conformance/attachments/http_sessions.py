@@ -77,7 +77,7 @@ class CaseSession:
             named=self.case.scenario.name,
             faults=self.case.fault.texts if self.case.fault else (),
         )
-        self.urls = base_urls(PROTOCOLS, f"{self.thread.url}/s/{self._name}")
+        self.urls = base_urls(f"{self.thread.url}/s/{self._name}")
         return case_message(self.case, self.urls, self.limit)
 
     def exchanges(self) -> tuple[Exchange, ...]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["build_site", "inline_files", "overview_page"]
 
-_STREAM_STYLE = FOLDER.parents[1] / "ui" / "site" / "stream.css"
-"""How streams look, here and in the live page."""
+_SHARED_STYLE = FOLDER.parents[1] / "ui" / "site" / "shared.css"
+"""Colours, and how streams look, here and in the live page."""
 
 _MOST = 1_000_000
 """Bytes of a page that stands alone."""
@@ -44,7 +44,7 @@ def build_site(results: Sequence[Results], folder: Path) -> None:
         for name in ("clients", "cases", "cells", "quirks"):
             if (folder / name).is_dir() and (folder / "style.css").is_file():
                 shutil.rmtree(folder / name)
-        for file in (_STREAM_STYLE, FOLDER / "style.css", FOLDER / "script.js"):
+        for file in (_SHARED_STYLE, FOLDER / "style.css", FOLDER / "script.js"):
             shutil.copyfile(file, folder / file.name)
         for name, text in _texts(pages):
             file = folder / name
@@ -75,7 +75,7 @@ def overview_page(results: Sequence[Results]) -> str:
 def inline_files() -> dict[str, Markup]:
     """The styles and the script of a page that stands alone."""
     return {
-        "stream": _inline(_STREAM_STYLE),
+        "shared": _inline(_SHARED_STYLE),
         "style": _inline(FOLDER / "style.css"),
         "script": _inline(FOLDER / "script.js"),
     }

@@ -48,8 +48,8 @@ def check_origin(origin: str) -> None:
     """
     if origin in ("*", "null"):
         raise UsageError(
-            f"{origin!r} is not allowed as an origin, because the control routes show what clients "
-            "sent; name each origin, such as http://localhost:3000"
+            f"--allow-origin: {origin!r} is not allowed, because the control routes show what "
+            "clients sent; name each origin, such as http://localhost:3000"
         )
     scheme = origin.partition("://")[0]
     port = _USUAL_PORTS.get(scheme)
@@ -59,7 +59,7 @@ def check_origin(origin: str) -> None:
     netloc = rest.partition("/")[0].rpartition("@")[2].removesuffix(_USUAL_PORTS.get(scheme, "-"))
     right = f"{scheme}://{netloc}"
     hint = f"did you mean {right}?" if _ORIGIN.fullmatch(right) else "write http://localhost:3000"
-    raise UsageError(f"{origin!r} is not an origin as browsers send it; {hint}")
+    raise UsageError(f"--allow-origin: {origin!r} is not an origin as browsers send it; {hint}")
 
 
 class ControlAccess:

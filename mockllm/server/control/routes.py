@@ -9,51 +9,47 @@ from __future__ import annotations
 import asyncio
 import uuid
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
 
+from mockllm.core.jsontext import json_bytes
+from mockllm.core.record import record
 from mockllm.errors import RequestError, UsageError
 from mockllm.interception.headers import SESSION_HEADER
-from mockllm.protocols import Protocols
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import dumps
 from mockllm.replay.player import Player
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
+from mockllm.server.answers import Answers
 from mockllm.server.control.session_setup import (
     SessionRequest,
     SessionSetup,
-    SessionSetups,
+    gone,
     read_session_request,
 )
-from mockllm.server.http.request_reading import (
-    flag,
-    names,
-    whole_number,
-)
+from mockllm.server.http.request_reading import Arrival, flag, names, whole_number
+from mockllm.server.state.store import Names
 
 if TYPE_CHECKING:
     from mockllm.server.state.shared_sessions import SharedSessions
-from mockllm.core.jsontext import json_bytes
-from mockllm.core.record import record
-from mockllm.protocols.base import dumps
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.state.store import Names
 
 CONTROL_PREFIX = "/_mockllm/"
 
 
-def base_urls(protocols: Protocols, root: str) -> dict[str, str]:
+def base_urls(root: str) -> dict[str, str]:
     """The base URL to give to a client of each protocol; `root` has no slash at its end."""
-    return {name: root + address.base_path for name, address in protocols.addresses.items()}
+    return {name: root + address.base_path for name, address in PROTOCOLS.addresses.items()}
 
 
-def described(scenario: Scenario, protocols: Iterable[str]) -> dict[str, Any]:
-    """A scenario as JSON values; without `apis` of its own it plays over all `protocols`."""
+def described(scenario: Scenario) -> dict[str, Any]:
+    """A scenario as JSON values; without `apis` of its own it plays over all protocols."""
     return {
         "name": scenario.name,
         "description": scenario.description,
         "route": None if scenario.route is None else str(scenario.route),
-        "apis": [] if scenario.route is not None else list(scenario.apis or protocols),
+        "apis": [] if scenario.route is not None else list(scenario.apis or PROTOCOLS),
         "turns": len(scenario.turns),
         "tools": [tool.name for tool in scenario.tools],
     }
@@ -62,44 +58,29 @@ def described(scenario: Scenario, protocols: Iterable[str]) -> dict[str, Any]:
 class Control:
     """Answers the control routes; a method each, found by method and path."""
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        setups: SessionSetups,
-        protocols: Protocols,
-        player_of: Callable[[str], Player],
-        paths: tuple[tuple[str, str], ...] = (),
-        *,
-        scheme: str = "http",
-    ) -> None:
+    def __init__(self, sessions: Sessions, answers: Answers) -> None:
         self._local = sessions
         self.sessions: LocalSessions | SharedSessions = LocalSessions(sessions)
         """Those of this process, or those that other processes share."""
-        self._setups = setups
-        self._player_of = player_of
-        self._protocols = protocols
-        self._paths = paths
-        self._scheme = scheme
+        self._answers, self._setups = answers, answers.assigned
 
     async def handle(
-        self,
-        player: Player,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        session: str | None = None,
+        self, arrival: Arrival, session: str | None = None
     ) -> tuple[int, dict[str, Any] | AsyncIterator[bytes]]:
-        """Status and JSON body; of a journal, the text of the body in parts."""
-        parts = urlsplit(path)
+        """Status and JSON body; of a journal, the text of the body in parts.
+
+        Args:
+            arrival: its body has been read.
+            session: that the request names besides its query; None: none.
+        """
         query = {} if session is None else {"session": session}
-        query |= {name: values[-1] for name, values in parse_qs(parts.query).items()}
-        steps = parts.path.removeprefix(CONTROL_PREFIX).strip("/").split("/")
-        match method, *steps:
+        query |= {name: value for name, value in arrival.query.items() if value}
+        steps = arrival.path.removeprefix(CONTROL_PREFIX).strip("/").split("/")
+        match arrival.method, *steps:
             case "GET", "health":
-                return 200, self.health(player)
+                return 200, self.health()
             case "GET", "scenarios":
-                return 200, await self._scenarios(player, query.get("session"))
+                return 200, await self._scenarios(query.get("session"))
             case "GET", "journal":
                 return 200, await self._journal(query)
             case "GET", "verify":
@@ -107,14 +88,14 @@ class Control:
             case "GET", "sessions":
                 return 200, await self._list()
             case "POST", "sessions":
-                return 201, await self._create(player, headers, body)
+                return 201, await self._create(arrival)
             case "GET", "sessions", name:
                 return 200, self._summary(await self._find(name))
             case "POST", "sessions", name, "reset":
                 return 200, await self._reset(name)
             case "DELETE", "sessions", name:
                 return 200, await self._delete(name)
-        wrong = f"{method} {CONTROL_PREFIX}{'/'.join(steps)}"
+        wrong = f"{arrival.method} {CONTROL_PREFIX}{'/'.join(steps)}"
         raise RequestError(
             f"{wrong} is not a control route. There are: GET health, "
             "ready, metrics, scenarios[?session=], journal[?session=&after=&limit=], "
@@ -123,20 +104,20 @@ class Control:
             status=404,
         )
 
-    def health(self, player: Player) -> dict[str, Any]:
+    def health(self) -> dict[str, Any]:
         return {
             "status": "ok",
-            "scenarios": len(player.served.scenarios),
-            "apis": list(self._protocols),
+            "scenarios": len(self._answers.player.served.scenarios),
+            "apis": list(PROTOCOLS),
             "sessions": len(self._local),
         }
 
-    async def _scenarios(self, player: Player, session: str | None) -> dict[str, Any]:
+    async def _scenarios(self, session: str | None) -> dict[str, Any]:
+        player = self._answers.player
         if session is not None:
             await self.sessions.refresh(session)
-            player = self._player_of(session)
-        scenarios = player.served.scenarios
-        return {"scenarios": [described(scenario, self._protocols) for scenario in scenarios]}
+            player = self._answers.player_of(session)
+        return {"scenarios": [described(scenario) for scenario in player.served.scenarios]}
 
     async def _journal(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         page = read_page(query)
@@ -152,7 +133,7 @@ class Control:
         try:
             verification = verify(
                 session,
-                self._player_of(session.name).served.by_name,
+                self._answers.player_of(session.name).served.by_name,
                 depth=whole_number(query, "depth", 50),
                 leave_out=names(query, "leave_out"),
                 require=names(query, "require"),
@@ -195,9 +176,9 @@ class Control:
             raise gone(name)
         return {**self._summary(await self.sessions.reset(name)), "reset": True}
 
-    async def _create(
-        self, served: Player, headers: Mapping[str, str], body: bytes
-    ) -> dict[str, Any]:
+    async def _create(self, arrival: Arrival) -> dict[str, Any]:
+        served, body = self._answers.player, arrival.body
+
         def read() -> tuple[SessionRequest, Player | None]:
             request = read_session_request(body, lambda: served.served.by_name)
             player = self._setups.make_player(request, served) if request.has_setup else None
@@ -210,7 +191,7 @@ class Control:
             await self._check_new(name)
             self._setups.add(name, request, player, served)
         session = await self.sessions.make(name, None if player is None else body)
-        return self._created(session, headers["host"])
+        return self._created(session, arrival.headers["host"])
 
     async def _check_new(self, name: str) -> None:
         known = await self.sessions.find(name)
@@ -226,9 +207,10 @@ class Control:
     def _created(self, session: Session, host: str) -> dict[str, Any]:
         from mockllm.protocols.environment import client_environment
 
-        name, server = session.name, f"{self._scheme}://{host}"
+        options = self._answers.options
+        name, server = session.name, f"{'https' if options.tls else 'http'}://{host}"
         root = f"{server}/s/{name}"
-        urls = base_urls(self._protocols, root)
+        urls = base_urls(root)
         setup = self._setups.find(name)
         answer = {
             "session": name,
@@ -240,8 +222,8 @@ class Control:
             "journal": f"{server}{CONTROL_PREFIX}journal?session={name}",
             "variables": {**client_environment(urls), "MOCKLLM_URL": root},
         }
-        if self._paths:
-            answer["paths"] = [{"api": api, "url": root + path} for api, path in self._paths]
+        if options.paths:
+            answer["paths"] = [{"api": api, "url": root + path} for api, path in options.paths]
         return answer | _setup_json(setup)
 
 
@@ -264,17 +246,6 @@ def _setup_json(setup: SessionSetup | None) -> dict[str, Any]:
         return {}
     scenarios = [scenario.name for scenario in setup.request.scenarios]
     return {"scenarios": scenarios, "quirks": list(setup.request.quirks)}
-
-
-def gone(session: str) -> RequestError:
-    """The error for a session whose scenarios were dropped."""
-    return RequestError(
-        f"The session {session!r} is gone with its scenarios: its test is over, or it was evicted, "
-        "because the server keeps only the sessions that were used last. Make it again (POST "
-        "/_mockllm/sessions), and delete sessions that are over.",
-        status=410,
-        code="session_evicted",
-    )
 
 
 class LocalSessions:

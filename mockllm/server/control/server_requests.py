@@ -18,7 +18,6 @@ from mockllm.core import documentation
 from mockllm.core.http import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.interception.headers import SESSION_HEADER
-from mockllm.protocols import PROTOCOLS, Protocols
 from mockllm.protocols.environment import client_base_urls
 from mockllm.replay.compilation.http_answer import (
     CORS,
@@ -36,8 +35,7 @@ from mockllm.server.http.addresses import url_of
 from mockllm.server.http.delivery import deliver, deliver_parts
 from mockllm.server.http.request_reading import Arrival, closes
 from mockllm.server.metrics.figures import Figures
-from mockllm.server.metrics.names import render
-from mockllm.server.metrics.text import CONTENT_TYPE
+from mockllm.server.metrics.names import CONTENT_TYPE, render
 
 
 class Readiness:
@@ -111,7 +109,6 @@ class ServerRequests:
                 request,
                 arrival.headers,
                 f"/s/{session}" if in_path else "",
-                PROTOCOLS,
                 len(self._answers.player_of(session).served.scenarios),
                 ui=self._answers.options.page is not None,
             )
@@ -138,7 +135,7 @@ class ServerRequests:
         request, headers, method = arrival.request, arrival.headers, arrival.method
         fields = {"cache-control": "no-store", **self._access.response_headers(headers)}
         try:
-            body = await self._answers.body(arrival)
+            await self._answers.body(arrival)
             path = arrival.path.rstrip("/")
             if path in _PROBES and method in ("GET", "HEAD"):
                 answer = await self._probe(path, fields)
@@ -156,10 +153,8 @@ class ServerRequests:
                         "This server has no live page; `mockllm serve` has one without --no-ui.",
                         status=404,
                     )
-                return await page.respond(request, sent, arrival.target, headers, fields)
-            status, value = await self._control.handle(
-                self._answers.player, method, arrival.target, headers, body, session
-            )
+                return await page.respond(arrival, sent, fields)
+            status, value = await self._control.handle(arrival, session)
         except RequestError as error:
             refusal = json_answer(error.status, _error(error), fields)
             return await deliver(request, refusal, sent, close=closes(error))
@@ -169,7 +164,7 @@ class ServerRequests:
 
     async def _probe(self, path: str, fields: dict[str, str]) -> HttpAnswer:
         if path.endswith("/health"):
-            return json_answer(200, self._control.health(self._answers.player), fields)
+            return json_answer(200, self._control.health(), fields)
         if path.endswith("/ready"):
             problems = await self._readiness.problems()
             if problems:
@@ -200,7 +195,6 @@ def front_page(
     request: web.BaseRequest,
     headers: Mapping[str, str],
     session: str,
-    protocols: Protocols,
     count: int,
     *,
     ui: bool = True,
@@ -215,7 +209,7 @@ def front_page(
         "",
         "Base URLs for clients:",
     ]
-    for base in client_base_urls(base_urls(protocols, root + session)):
+    for base in client_base_urls(base_urls(root + session)):
         setting = f"{base.variable}={base.url}" if base.variable else base.url
         lines.append(f"  {setting}  # {', '.join(base.apis)}")
     lines += ["", "About this server:"]

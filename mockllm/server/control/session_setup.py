@@ -6,36 +6,30 @@ read: a body with a problem leaves no session behind.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
+from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
-from mockllm.errors import RequestError
-from mockllm.replay.fault_plan import FaultPlan
+from mockllm.core.text import did_you_mean, json_as_yaml
+from mockllm.errors import Problem, RequestError, ScenarioError, UsageError
+from mockllm.replay.fault_plan import FaultPlan, read_plan
 from mockllm.replay.latency.schedule import LatencyPlan
 from mockllm.replay.loading import loads_sent, quirk_problem
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import scenario_key
 from mockllm.scenario.reading.latency import read_latency
+from mockllm.server.http.request_reading import SESSION_NAME
 from mockllm.server.options import RecordOptions
 
 if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
     from mockllm.server.recording.proxy import Proxy
-import json
-import re
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
-
-from mockllm.core.jsontext import parse_object
-from mockllm.core.text import did_you_mean, json_as_yaml
-from mockllm.errors import Problem, ScenarioError, UsageError
-from mockllm.replay.fault_plan import read_plan
-from mockllm.server.http.request_reading import SESSION_NAME
 
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_NAMES = 65_536
@@ -192,6 +186,17 @@ class SessionSetups:
 
 
 _NOTHING = Player(())
+
+
+def gone(session: str) -> RequestError:
+    """The error for a session whose scenarios were dropped."""
+    return RequestError(
+        f"The session {session!r} is gone with its scenarios: its test is over, or it was evicted, "
+        "because the server keeps only the sessions that were used last. Make it again (POST "
+        "/_mockllm/sessions), and delete sessions that are over.",
+        status=410,
+        code="session_evicted",
+    )
 
 
 def _mixed(own: tuple[Scenario, ...], served: tuple[Scenario, ...]) -> tuple[Scenario, ...]:

@@ -29,7 +29,7 @@ from aiohttp.http import HttpProcessingError, RawRequestMessage
 
 from mockllm.core.record import record
 from mockllm.interception.pipes import hand_over, joined, until_lost
-from mockllm.server.http.connection_faults import Admission, LimitedConnection
+from mockllm.server.http.connection_faults import Admission, reset
 
 UNREADABLE = (web.RequestPayloadError, HttpProcessingError)
 """What reading a body raises whose framing or coding is wrong; the second is not documented."""
@@ -50,24 +50,19 @@ _QUOTED = 512
 def low_level_server(
     handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
     *,
-    max_body: int,
     limit: int | None = None,
     waits: bool = False,
     patience: float = 60.0,
     gave_up: Callable[[], None] = lambda: None,
     malformed: Callable[[bytes, BaseException], web.Response] | None = None,
 ) -> web.Server:
-    """A server without an application, with a bound for the bodies of its requests.
+    """A server without an application.
 
-    `web.Server` is documented, and so is `BaseRequest.client_max_size`; only `web.Application`
-    has a documented option for the latter. `request_factory` and the constructor of `BaseRequest`
-    are what is left. A handler whose client leaves is cancelled; where the client only ends its
-    side, `leaves_at_end` decides.
+    `web.Server` is documented, but not how its connections learn which body belongs to the request
+    that they answer: `request_factory` gets both. A handler whose client leaves is cancelled; where
+    the client only ends its side, `leaves_at_end` decides.
 
     Args:
-        max_body: in bytes. `BaseRequest.read` raises `web.HTTPRequestEntityTooLarge` for a body
-            that is at least two bytes longer, and may raise it for one that is one byte longer:
-            aiohttp 3.14 began to allow bodies of just `client_max_size` bytes.
         limit: how many connections are served at the same time; None: any number.
         waits: whether further connections wait until another one ends; otherwise they are reset.
         patience: for how long nothing may arrive of a head that is not whole, in seconds.
@@ -86,13 +81,10 @@ def low_level_server(
     ) -> web.BaseRequest:
         if isinstance(protocol, _Connection):
             protocol.answered = payload
-        return web.BaseRequest(
-            message, payload, protocol, writer, task, loop, client_max_size=max_body + 1
-        )
+        return web.BaseRequest(message, payload, protocol, writer, task, loop)
 
-    kind = _Server if limit is None else partial(_LimitedServer, Admission(limit, waits))
-    return kind(
-        _Heads(patience, gave_up, malformed),
+    return _Server(
+        _Rules(Admission(limit, waits), patience, gave_up, malformed),
         handler,
         request_factory=make_request,
         handler_cancellation=True,
@@ -104,9 +96,11 @@ def low_level_server(
 
 
 @record
-class _Heads:
-    """What becomes of heads that do not arrive whole: see `low_level_server`."""
+class _Rules:
+    """Which connections are served, and what becomes of heads that do not arrive whole: see
+    `low_level_server`."""
 
+    admission: Admission
     patience: float
     gave_up: Callable[[], None]
     malformed: Callable[[bytes, BaseException], web.Response] | None = None
@@ -130,16 +124,19 @@ def _with_one_agent(data: bytes) -> bytes:
 
 
 class _Connection(web.RequestHandler):
-    """A connection that is closed where a part of a head arrives, and then nothing more.
+    """A connection that is served once it is admitted, and closed where a part of a head arrives,
+    and then nothing more.
 
     aiohttp limits how long a connection may be idle, not how long a head may take. What of a head
     has arrived is known to its parser only; `_waiter` shows that no whole one has.
     """
 
     __slots__ = (
+        "_admitted",
+        "_arrived",
         "_give_up_at_end",
-        "_heads",
         "_last",
+        "_rules",
         "answered",
         "half_closed",
         "leaves_at_end",
@@ -147,9 +144,11 @@ class _Connection(web.RequestHandler):
         "session",
     )
 
-    def __init__(self, heads: _Heads, manager: web.Server, **options: Any) -> None:
+    def __init__(self, rules: _Rules, manager: web.Server, **options: Any) -> None:
         super().__init__(manager, **options)
-        self._heads = heads
+        self._rules = rules
+        self._arrived: asyncio.Transport | None = None
+        self._admitted = False
         self._give_up_at_end: asyncio.TimerHandle | None = None
         self._last = b""
         self.answered: StreamReader | None = None
@@ -163,6 +162,24 @@ class _Connection(web.RequestHandler):
         self.session = ""
         """That the client named to the proxy on the way; "" for none."""
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Serves the connection, or lets it wait, or refuses it. To aiohttp it is open only when it
+        is served."""
+        self._arrived = cast("asyncio.Transport", transport)  # of uvloop it is none, but alike
+        admission = self._rules.admission
+        if admission.admit(self._begin):
+            self._begin()
+        elif admission.waits:
+            self._arrived.pause_reading()
+        else:
+            reset(self._arrived)
+
+    def _begin(self) -> None:
+        assert self._arrived is not None
+        self._admitted = True
+        super().connection_made(self._arrived)
+        self._arrived.resume_reading()
+
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -173,7 +190,7 @@ class _Connection(web.RequestHandler):
         """The answer to bytes that are no HTTP request, and to an error that no handler caught.
         That aiohttp calls this method is not documented; it answers in plain text, and logs the
         traceback."""
-        malformed = self._heads.malformed
+        malformed = self._rules.malformed
         if malformed is None or exc is None:
             return super().handle_error(request, status, exc, message)
         # after a head that was read, what arrived last may be a part of the body
@@ -203,7 +220,7 @@ class _Connection(web.RequestHandler):
         # Empty lines before a request are none (RFC 9112, section 2.2).
         if timer is not None or data.strip(b"\r\n"):
             loop = asyncio.get_running_loop()
-            self._give_up_at_end = loop.call_later(self._heads.patience, self._give_up)
+            self._give_up_at_end = loop.call_later(self._rules.patience, self._give_up)
 
     def eof_received(self) -> bool:  # type: ignore[override]  # as `asyncio.Protocol` has it
         """Leaves the server's side open for answers to requests that have arrived whole: a client
@@ -218,12 +235,16 @@ class _Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._give_up_at_end is not None:
             self._give_up_at_end.cancel()
+        if not self._admitted:
+            self._rules.admission.forget(self._begin)
+            return
+        self._rules.admission.leave()
         super().connection_lost(exc)
 
     def _give_up(self) -> None:
         self._give_up_at_end = None
         if _awaits_request(self):
-            self._heads.gave_up()
+            self._rules.gave_up()
             self.force_close()
 
 
@@ -288,26 +309,14 @@ class _Server(web.Server):
     """A server whose connections are of our class. `web.Server` is documented as a factory of
     protocols for `loop.create_server`; which class it makes is not."""
 
-    def __init__(self, heads: _Heads, *args: Any, **options: Any) -> None:
+    def __init__(self, rules: _Rules, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._heads = heads
+        self._rules = rules
 
     def __call__(self, origin: str = "", session: str = "") -> Any:
-        connection = _Connection(self._heads, self, loop=self._loop, **self._kwargs)
+        connection = _Connection(self._rules, self, loop=self._loop, **self._kwargs)
         connection.origin, connection.session = origin, session
         return connection
-
-
-class _LimitedServer(_Server):
-    """A server with a bound for its connections. `web.Server` is documented as a factory of
-    protocols for `loop.create_server`; that a subclass may wrap them is not."""
-
-    def __init__(self, admission: Admission, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._admission = admission
-
-    def __call__(self, origin: str = "", session: str = "") -> Any:
-        return LimitedConnection(super().__call__(origin, session), self._admission)
 
 
 def intercepted_connection(server: web.Server, origin: str, session: str) -> asyncio.Protocol:
@@ -350,7 +359,9 @@ async def take_no_more_requests(server: web.Server) -> None:
     `pre_shutdown` alone leaves idle connections open, and makes them ignore what comes: until the
     last stream is over, their clients would wait in vain.
     """
-    for _ in range(3):  # until a connection that was just accepted waits for its requests
+    # One that was just accepted takes three passes of the loop until it is seen to wait for its
+    # requests: for `connection_made`, for its task, and for the `_waiter` that this makes.
+    for _ in range(3):
         await asyncio.sleep(0)
     for connection in server.connections:
         if _awaits_request(connection) and connection.transport is not None:

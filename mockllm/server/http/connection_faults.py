@@ -3,87 +3,53 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import struct
 from collections import deque
 from collections.abc import Callable
-from typing import cast
 
 from aiohttp import web
 
 
 class Admission:
-    """The connections of a server."""
+    """Which connections of a server are served: only so many at the same time."""
 
-    def __init__(self, limit: int, waits: bool) -> None:
-        self._limit = limit
+    def __init__(self, limit: int | None, waits: bool) -> None:
+        self._limit = math.inf if limit is None else limit
         self.waits = waits
         self._open = 0
-        self._waiting: deque[LimitedConnection] = deque()
+        self._waiting: deque[Callable[[], None]] = deque()
 
-    def admit(self, connection: LimitedConnection) -> bool:
-        """Whether a connection is served now; one that is not waits its turn, or is refused."""
+    def admit(self, begin: Callable[[], None]) -> bool:
+        """Whether a connection is served now; otherwise it is refused, or waits its turn, when
+        `begin` is called."""
         if self._open < self._limit:
             self._open += 1
             return True
         if self.waits:
-            self._waiting.append(connection)
+            self._waiting.append(begin)
         return False
 
-    def leave(self, connection: LimitedConnection) -> None:
+    def forget(self, begin: Callable[[], None]) -> None:
+        """Ends a connection that was not served."""
+        if begin in self._waiting:
+            self._waiting.remove(begin)
+
+    def leave(self) -> None:
         """Ends a connection that was served; the one that has waited longest is served."""
         self._open -= 1
         while self._waiting and self._open < self._limit:
-            other = self._waiting.popleft()
-            if not other.gone:
-                self._open += 1
-                other.begin()
+            self._open += 1
+            self._waiting.popleft()()
 
 
-class LimitedConnection(asyncio.Protocol):
-    """A connection that is handled once it is admitted."""
-
-    def __init__(self, handler: asyncio.Protocol, admission: Admission) -> None:
-        self._handler, self._admission = handler, admission
-        self._transport: asyncio.Transport | None = None
-        self._admitted = self.gone = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport = cast("asyncio.Transport", transport)  # of uvloop it is none, and has the same
-        self._transport = transport
-        if self._admission.admit(self):
-            self.begin()
-        elif self._admission.waits:
-            transport.pause_reading()
-        else:
-            sock = transport.get_extra_info("socket")
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            transport.abort()
-
-    def begin(self) -> None:
-        """Serves the connection."""
-        assert self._transport is not None
-        self._admitted = True
-        self._handler.connection_made(self._transport)
-        self._transport.resume_reading()
-
-    def data_received(self, data: bytes) -> None:
-        self._handler.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        return self._handler.eof_received() if self._admitted else None
-
-    def pause_writing(self) -> None:
-        self._handler.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._handler.resume_writing()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.gone = True
-        if self._admitted:
-            self._admission.leave(self)
-            self._handler.connection_lost(exc)
+def reset(transport: asyncio.Transport) -> None:
+    """Ends a connection with a reset."""
+    # SO_LINGER with a time of 0: closing sends a reset (RST) in place of FIN.
+    sock = transport.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
 
 
 class _ClosedAtData(asyncio.Protocol):

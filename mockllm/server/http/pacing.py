@@ -215,6 +215,8 @@ class Pacer:
         current = int(now * _TICKS)
         ticks = self._ticks
         if self._again:
+            # Tick 0 is no time: it stands for a round before all that is due. These wait for it so
+            # that each part is a segment of its own, and other answers come in between.
             self._due[0] = self._again + self._due.get(0, [])
             self._again = []
             if not ticks or ticks[0]:

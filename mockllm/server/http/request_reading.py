@@ -158,21 +158,6 @@ def arrived(request: web.BaseRequest, most: int) -> bytes | None:
     return content.read_nowait()
 
 
-async def read_body(request: web.BaseRequest, most: int, patience: float) -> bytes:
-    """The whole body of a request.
-
-    Raises:
-        web.HTTPRequestEntityTooLarge: it is larger.
-        RequestError: nothing arrived for too long, or what arrived cannot be decoded.
-    """
-    if request.content.is_eof() and request.content.exception() is None:
-        return request.content.read_nowait()  # it came with the head, as most do
-    body = bytearray()
-    while len(body) <= most and (part := await read_part(request, patience)):
-        body += part
-    return bytes(body)
-
-
 async def read_part(request: web.BaseRequest, patience: float) -> bytes:
     """What arrives next of a body; b"" at its end.
 
@@ -287,13 +272,12 @@ class Arrival:
             raise error
         if headers.get("expect", "").lower() == "100-continue" and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        try:
-            body = await read_body(request, most, patience)
-        except web.HTTPRequestEntityTooLarge:
-            raise error from None
+        body = bytearray()
+        while len(body) <= most and (part := await read_part(request, patience)):
+            body += part
         if len(body) > most:
             raise error
-        return body
+        return bytes(body)
 
     def received(self, target: Target | None = None) -> Received:
         """The request as a journal shows it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import struct
 import sys
 
@@ -12,6 +11,7 @@ from aiohttp import web
 from mockllm.core.http import Ending
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import drain
+from mockllm.server.http.connection_faults import reset
 
 if sys.platform == "linux":
     import fcntl
@@ -24,6 +24,7 @@ WATER = 64 * 1024
 """How many bytes of an answer may wait in the connection before the next ones, in bytes."""
 
 _PATIENCE = 0.005
+"""Seconds between two looks: no event reports that all bytes were acknowledged."""
 
 
 async def break_off(request: web.BaseRequest, ending: Ending) -> None:
@@ -36,10 +37,7 @@ async def break_off(request: web.BaseRequest, ending: Ending) -> None:
     if ending == "closed":
         transport.close()
         return
-    # SO_LINGER with a time of 0: closing sends a reset (RST) in place of FIN.
-    sock = transport.get_extra_info("socket")
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    transport.abort()
+    reset(transport)
 
 
 async def end_early(

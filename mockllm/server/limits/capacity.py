@@ -12,6 +12,7 @@ from time import monotonic
 
 from aiohttp import web
 
+from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.core.text import counted
 from mockllm.protocols.base import WireProtocol, service_error
@@ -20,13 +21,27 @@ from mockllm.replay.compilation.http_answer import error_answer
 from mockllm.replay.sessions.exchange import Played
 from mockllm.scenario.durations import duration
 from mockllm.server.http.aiohttp_internals import leaves_at_end
-from mockllm.server.options import Capacity
 
 RETRY_AFTER = 1.0
 """When a request that was refused is to come again, in seconds."""
 
 LEFT = "the client left while the request waited for its slot (--queue)"
 """What a journal has of a request whose client did not wait."""
+
+
+@record
+class Capacity:
+    """How much a server process works on at the same time.
+
+    Args:
+        concurrent: requests for answers, from 1.
+        queue: how many further ones wait for a place; others are refused.
+        longest_wait: of one that waits, in microseconds; None: as long as it takes.
+    """
+
+    concurrent: int
+    queue: int = 0
+    longest_wait: int | None = None
 
 
 class Slot:

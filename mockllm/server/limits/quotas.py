@@ -11,7 +11,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from mockllm.core.jsontext import parse_object
 from mockllm.core.quotas import (
     FULL,
     Charge,
@@ -26,7 +25,6 @@ from mockllm.core.quotas import (
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
-from mockllm.errors import RequestError
 from mockllm.protocols.base import api_key, counted_tokens, exceeded
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.http_answer import HttpAnswer, error_answer
@@ -101,7 +99,7 @@ class MeteredCall:
     def refusal(self) -> Answered:
         """The answer to a request that is not granted."""
         protocol, target = self.call.protocol, self.call.target
-        request = self.request or _read(self.call)
+        request = self.request or self.call.request
         model, stream = ("", False) if request is None else (request.model, request.stream)
         error = exceeded(protocol, target, excess_of(self.used, self.charges, model))
         wait = error.retry_after
@@ -141,7 +139,7 @@ class ServerQuotas:
     async def meter(self, call: ApiCall) -> MeteredCall:
         """Takes what a request needs, if there is enough. One that cannot be read needs no
         tokens."""
-        key, request = api_key(call.headers, call.target), _read(call) if self._reads else None
+        key, request = api_key(call.headers, call.target), call.request if self._reads else None
         demand = Demand(key)
         if request is not None:
             stated = call.protocol.client.parameters(request.body).max_tokens
@@ -165,10 +163,3 @@ class ServerQuotas:
         headers = metered.headers()
         # A scenario's error for a limit says itself what is left.
         return answer if answer.status == 429 or not headers else answer.with_headers(headers)
-
-
-def _read(call: ApiCall) -> Request | None:
-    try:
-        return call.protocol.parse(parse_object(call.body), call.target, False)
-    except RequestError:
-        return None

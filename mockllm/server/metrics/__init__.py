@@ -1,6 +1,6 @@
 """What a server counts about itself, and how Prometheus reads it.
 
-`histogram` counts values in classes; `figures` has all that is counted, `times` when a timed answer
-was due and when it was written, `by_model` what is counted of each model; `text` shows the figures
-under the names that are asked for.
+`histogram` counts values in classes; `figures` has all that is counted, and when a timed answer was
+due and when it was written; `by_model` what is counted of each model; `names` shows the figures as
+text, under the names that are asked for.
 """

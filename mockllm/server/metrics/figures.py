@@ -6,18 +6,15 @@ them. Figures of models are counted only where they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mockllm.replay.compilation.http_answer import Generated, HttpAnswer
+from mockllm.replay.sessions.exchange import Exchange, Sent, Times
 from mockllm.server.metrics.by_model import Models
 from mockllm.server.metrics.histogram import Histogram
-from mockllm.server.metrics.times import content_writes, times_of
-
-if TYPE_CHECKING:
-    from mockllm.replay.compilation.http_answer import HttpAnswer
-    from mockllm.replay.sessions.exchange import Exchange
 
 LATENESS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """The upper bounds of the classes of lateness, in seconds."""
@@ -149,3 +146,36 @@ class Figures:
 
 
 _NUMBERS = ("store_errors", "open_streams", "waiting", "dropped")
+
+
+def content_writes(answer: HttpAnswer, sent: Sent) -> Sequence[float]:
+    """When each write of a timed answer was, in seconds after its start, from the first one with
+    content on; () for an answer that is not timed, or has a fault, or was not sent whole."""
+    made, marks = answer.generated, sent.marks
+    if made is None or not marks or answer.fault is not None:
+        return ()
+    if sent.client_gone or sent.ended is None or not sent.complete:
+        return ()
+    through = sum(map(len, answer.data[: made.first + 1]))
+    first = next((at for at in range(0, len(marks), 2) if marks[at] >= through), len(marks))
+    return marks[first + 1 :: 2]
+
+
+def times_of(answer: HttpAnswer, writes: Sequence[float], speed: float) -> tuple[Times, Times]:
+    """When a timed answer was due, and when it was written.
+
+    Args:
+        writes: of `content_writes`, at least one.
+    """
+    made, rate = answer.generated, speed * 1_000_000
+    assert made is not None
+    return (
+        _times(answer, made, answer.times[made.first] / rate, answer.times[-1] / rate),
+        _times(answer, made, writes[0], writes[-1]),
+    )
+
+
+def _times(answer: HttpAnswer, made: Generated, first: float, last: float) -> Times:
+    if not answer.streamed:
+        return Times(last)
+    return Times(last, first, (last - first) / (made.beats - 1) if made.beats > 1 else None)

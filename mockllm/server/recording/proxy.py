@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Container, Iterable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Container, Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.core.jsontext import parse_object
-from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
@@ -36,7 +34,7 @@ from mockllm.server.http.sending import end_early, send
 from mockllm.server.recording.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.recording.recorder import Recorder, Written
 from mockllm.server.recording.services import Services, shown_url
-from mockllm.server.recording.signing import signed_again, signed_scope
+from mockllm.server.recording.signing import Scope, signed_again, signed_scope
 from mockllm.server.recording.upstream import RawHeaders, Upstream, Upstreams, end_to_end
 
 if TYPE_CHECKING:
@@ -48,6 +46,8 @@ _DECODED = ("gzip", "deflate", "br", "zstd")
 """The codings of a request's body that aiohttp decodes before it comes here."""
 
 _NO_BODY = frozenset({204, 304})
+
+_Body = bytes | AsyncIterator[bytes] | None
 
 
 class Proxy:
@@ -74,26 +74,26 @@ class Proxy:
         """For how long nothing may arrive of a request, in seconds."""
         self.began = 0.0
         """When the server started, in seconds of `time.perf_counter`."""
-        self._options = options
-        self._faults = faults
+        self.options = options
+        self.faults = faults
         listener = written if options.mode == "new_episodes" else None
-        self._recorder: Recorder | None = None
+        self.recorder: Recorder | None = None
         if options.mode != "none":
             try:
-                self._recorder = Recorder(options, listener, reserved)
+                self.recorder = Recorder(options, listener, reserved)
             except OSError as error:
                 why = error.strerror or error
                 raise UsageError(
                     f"cannot record into {str(options.folder)!r}: {why}; name a folder that can be "
                     "written to"
                 ) from None
-        self._services = Services(options.upstreams, options.option)
-        self._upstreams = Upstreams(trust_env=options.trust_env)
-        self._passing: set[asyncio.Task[object]] = set()
+        self.services = Services(options.upstreams, options.option)
+        self.upstreams = Upstreams(trust_env=options.trust_env)
+        self.passing: set[asyncio.Task[object]] = set()
         self.mode: RecordMode = options.mode
         if options.mode == "once":
-            assert self._recorder is not None
-            self.mode = "add" if self._recorder.was_empty else "none"
+            assert self.recorder is not None
+            self.mode = "add" if self.recorder.was_empty else "none"
 
     @property
     def forwards_all(self) -> bool:
@@ -103,7 +103,7 @@ class Proxy:
     def serves(self, protocol: WireProtocol, origin: str = "") -> bool:
         """Whether a protocol has a real service that requests may go to: that of their origin, or
         one that the options name."""
-        return self.mode != "none" and (bool(origin) or self._services.serves(protocol))
+        return self.mode != "none" and (bool(origin) or self.services.serves(protocol))
 
     def service_for(self, path: str, headers: Container[str]) -> WireProtocol | None:
         """The protocol whose service gets a request that belongs to no API; None if no service
@@ -112,7 +112,7 @@ class Proxy:
         Raises:
             RequestError: several services may be meant.
         """
-        return None if self.mode == "none" else self._services.find(path, headers)
+        return None if self.mode == "none" else self.services.find(path, headers)
 
     async def close(self) -> None:
         """Ends the connections; every exchange is on the disk afterwards.
@@ -120,15 +120,15 @@ class Proxy:
         An answer that is still arriving is cut, and recorded up to there.
         """
         self.mode = "none"
-        for task in self._passing:
+        for task in self.passing:
             task.cancel()
         try:
-            if self._passing:
-                await asyncio.wait(self._passing)
-            await self._upstreams.close()
+            if self.passing:
+                await asyncio.wait(self.passing)
+            await self.upstreams.close()
         finally:  # also where no one waits for it: its process must end
-            if self._recorder is not None:
-                await self._recorder.close()
+            if self.recorder is not None:
+                await self.recorder.close()
 
     async def forward(
         self,
@@ -145,218 +145,263 @@ class Proxy:
         """
         task = asyncio.current_task()
         assert task is not None
-        self._passing.add(task)
+        self.passing.add(task)
         try:
-            return await self._forward(arrival, protocol, exchange, origin)
+            return await _Passage(self, arrival, protocol, exchange, origin).answer()
         finally:
-            self._passing.discard(task)
+            self.passing.discard(task)
 
-    async def _forward(
-        self,
-        arrival: Arrival,
-        protocol: WireProtocol,
-        exchange: Exchange,
-        origin: str,
-    ) -> web.StreamResponse:
-        request, target = arrival.request, arrival.target
-        before = exchange.played
-        played = Played("forwarded", api=protocol.name, model=before.model, stream=before.stream)
-        exchange.forward(played)
-        if not self.serves(protocol, origin):
-            return await self._refuse(request, protocol, exchange, self._missing(protocol))
-        named = self._services.serves(protocol)
-        url = self._services.url(protocol, target) if named else origin + target
-        recorder = self._recorder
-        is_websocket = opens_websocket(request.headers)
-        if is_websocket:
-            self._skip(exchange, _WEBSOCKET)
-            recorder = None
-        elif recorder is not None and not origin and _is_probe(request.method, target):
-            self._skip(exchange, _PROBE, unwanted=True)
-            recorder = None
+    def missing(self, protocol: WireProtocol) -> str:
+        """Why no service gets a request, and what to do about it."""
+        if self.mode == "none":
+            return "Nothing is recorded here, so no service is asked."
+        return self.services.missing(protocol)
+
+
+@dataclass(slots=True)
+class _Passage:
+    """One request on its way to a service, and the answer on its way back.
+
+    Args:
+        exchange, origin: as of `Proxy.forward`.
+        recorder: None where this exchange is not recorded.
+        url, headers: of the request to the service.
+        upload: the body of the request, where that was not read before.
+    """
+
+    proxy: Proxy
+    arrival: Arrival
+    protocol: WireProtocol
+    exchange: Exchange
+    origin: str
+    recorder: Recorder | None = None
+    faults: tuple[Fault, ...] = ()
+    url: str = ""
+    headers: RawHeaders = ()
+    upload: Upload | None = None
+
+    @property
+    def request(self) -> web.BaseRequest:
+        return self.arrival.request
+
+    @property
+    def is_websocket(self) -> bool:
+        return opens_websocket(self.request.headers)
+
+    @property
+    def limit(self) -> int:
+        """The most bytes of a body that are recorded."""
+        return 0 if self.recorder is None else self.proxy.options.max_recorded
+
+    async def answer(self) -> web.StreamResponse:
+        before = self.exchange.played
+        self.exchange.forward(
+            Played("forwarded", api=self.protocol.name, model=before.model, stream=before.stream)
+        )
         try:
-            faults = self._drawn(request, exchange)
+            upstream = await self._ask()
         except RequestError as error:
-            return await self._refuse(request, protocol, exchange, error.message, 400, error.code)
-        headers = _request_headers(request, readable=recorder is not None, plain=bool(faults))
-        if is_websocket:
-            headers += _UPGRADE
-        limit = self._options.max_recorded if recorder is not None else 0
-        upload = None
-        if not request.content.at_eof():
-            upload = Upload(request, limit, self.patience)
-        scope = signed_scope(headers) if named else None
-        try:
-            body = (
-                exchange.body or None
-                if upload is None
-                else await upload.begin(whole=scope is not None)
-            )
-        except RequestError as error:
-            return await self._refuse(request, protocol, exchange, error.message, 408, error.code)
-        if upload is not None and isinstance(body, bytes):
-            exchange.forward(played, body)
-        if recorder is not None:
-            await recorder.room()
-        if scope is not None:
-            try:
-                headers = await signed_again(scope, request.method, url, headers, body)
-            except UpstreamError as error:
-                return await self._refuse(request, protocol, exchange, str(error), code="unsigned")
-        try:
-            upstream = await self._upstreams.send(request.method, url, headers, body)
-        except UpstreamError as error:
-            failure = None if upload is None else upload.failure
-            if failure is not None:
-                return await self._refuse(request, protocol, exchange, failure.message, 408)
-            message = (
-                f"The service for {protocol.name!r} does not answer at {shown_url(url)}: {error}. "
-                f"Is that the address? Give another with {self._services.named(protocol)}."
-            )
-            return await self._refuse(request, protocol, exchange, message)
-        sent_on = upstream.headers if origin else self._moved(upstream, protocol, arrival.base)
+            return await self._refuse(error)
         if upstream.response.status == _SWITCHING:
-            if faults:
-                exchange.sent.break_with(faults_text(faults), _SWITCHING)
-                exchange.sent.miss("none strikes in a WebSocket")
-            return await self._pass_websocket(request, upstream, sent_on, exchange)
-        copy = AnswerCopy(exchange, url, headers, upload, upstream, recorder, limit)
-        if faults:
-            return await self._pass_broken(
-                request, upstream, sent_on, copy, exchange, faults, protocol
+            return await self._pass_websocket(upstream)
+        copy = AnswerCopy(
+            self.exchange, self.url, self.headers, self.upload, upstream, self.recorder, self.limit
+        )
+        if self.faults:
+            return await self._pass_broken(upstream, copy)
+        return await self._pass_on(upstream, copy)
+
+    async def _refuse(self, error: RequestError) -> web.StreamResponse:
+        exchange = self.exchange
+        exchange.forward(
+            replace(
+                exchange.played, outcome="error", status=error.status, problems=(error.message,)
             )
+        )
+        answer = error_answer(self.protocol, error, derive("upstream", error.message))
+        close = not self.request.content.at_eof()
+        return await deliver(self.request, answer, exchange.sent, close=close)
+
+    # To the service
+
+    async def _ask(self) -> Upstream:
+        """Sends the request on; returns when the head of the answer is there.
+
+        Raises:
+            RequestError: no service gets the request, or it does not answer.
+        """
+        services, protocol = self.proxy.services, self.protocol
+        if not self.proxy.serves(protocol, self.origin):
+            raise _not_answered(self.proxy.missing(protocol))
+        is_named, target = services.serves(protocol), self.arrival.target
+        self.url = services.url(protocol, target) if is_named else self.origin + target
+        self.recorder = self._find_recorder()
+        self.faults = self._draw_faults()
+        self.headers = _request_headers(
+            self.request, readable=self.recorder is not None, plain=bool(self.faults)
+        )
+        if self.is_websocket:
+            self.headers += _UPGRADE
+        scope = signed_scope(self.headers) if is_named else None
+        body = await self._begin_body(whole=scope is not None)
+        if self.recorder is not None:
+            await self.recorder.room()
+        if scope is not None:
+            self.headers = await self._sign(scope, body)
+        return await self._send(body)
+
+    def _find_recorder(self) -> Recorder | None:
+        """What records this exchange; where nothing does, the recorder reports why."""
+        recorder, method = self.proxy.recorder, self.request.method
+        if recorder is None:
+            return None
+        is_probe = not self.origin and _is_probe(method, self.arrival.target)
+        if not self.is_websocket and not is_probe:
+            return recorder
+        source = f"{method} {shown_url(self.exchange.path)}"
+        why = _WEBSOCKET if self.is_websocket else _PROBE
+        recorder.skip(source, f"{source}: {why}", unwanted=not self.is_websocket)
+        return None
+
+    def _draw_faults(self) -> tuple[Fault, ...]:
+        """The faults of an answer: those that the request asks for, or those of the plan.
+
+        Raises:
+            RequestError: the request names a fault that there is not.
+        """
+        exchange = self.exchange
         try:
-            await self._pass_on(request, upstream, sent_on, copy, exchange)
+            asked = requested_faults(self.request.headers.get(FAULT_HEADER))
+        except RequestError as error:
+            raise RequestError(error.message, status=400, code=error.code) from None
+        at = exchange.received.clock - self.proxy.began
+        return asked or self.proxy.faults.draw(exchange.session, exchange.number, at)
+
+    async def _begin_body(self, *, whole: bool) -> _Body:
+        """The body as it is sent on.
+
+        Args:
+            whole: as of `Upload.begin`.
+
+        Raises:
+            RequestError: nothing arrived for too long.
+        """
+        if self.request.content.at_eof():
+            return self.exchange.body or None
+        self.upload = Upload(self.request, self.limit, self.proxy.patience)
+        try:
+            body = await self.upload.begin(whole=whole)
+        except RequestError as error:
+            raise RequestError(error.message, status=408, code=error.code) from None
+        if isinstance(body, bytes):
+            self.exchange.forward(self.exchange.played, body)
+        return body
+
+    async def _sign(self, scope: Scope, body: _Body) -> RawHeaders:
+        """The headers, signed again for the service.
+
+        Raises:
+            RequestError: that is not possible.
+        """
+        try:
+            return await signed_again(scope, self.request.method, self.url, self.headers, body)
+        except UpstreamError as error:
+            raise _not_answered(str(error), code="unsigned") from None
+
+    async def _send(self, body: _Body) -> Upstream:
+        method, url = self.request.method, self.url
+        try:
+            return await self.proxy.upstreams.send(method, url, self.headers, body)
+        except UpstreamError as error:
+            if self.upload is not None and self.upload.failure is not None:
+                raise _not_answered(self.upload.failure.message, 408) from None
+            raise _not_answered(
+                f"The service for {self.protocol.name!r} does not answer at {shown_url(url)}: "
+                f"{error}. Is that the address? Give another with "
+                f"{self.proxy.services.named(self.protocol)}."
+            ) from None
+
+    # To the client
+
+    def _answer_headers(self, upstream: Upstream) -> RawHeaders:
+        """The headers of an answer, with the URLs of the service at the base URL of the client: it
+        would go past the recorder otherwise, as to where an upload goes on."""
+        if self.origin:
+            return upstream.headers
+        moved, protocol, base = self.proxy.services.moved, self.protocol, self.arrival.base
+        return tuple(
+            (name, moved(value.decode("latin-1"), protocol, base).encode("latin-1"))
+            for name, value in upstream.headers
+        )
+
+    def _head(self, upstream: Upstream, *, framed: bool, close: bool) -> bytes:
+        headers, for_page = self._answer_headers(upstream), "Origin" in self.request.headers
+        return _head(upstream, headers, framed=framed, close=close, for_page=for_page)
+
+    async def _pass_websocket(self, upstream: Upstream) -> web.StreamResponse:
+        """Passes a WebSocket's bytes on in both directions until it is over."""
+        sent = self.exchange.sent
+        if self.faults:
+            sent.break_with(faults_text(self.faults), _SWITCHING)
+            sent.miss("none strikes in a WebSocket")
+        sent.pass_on(_SWITCHING)
+        headers = (*self._answer_headers(upstream), *_UPGRADE)
+        head = _head(upstream, headers, framed=False, close=False, for_page=False)
+        try:
+            await send(self.request, head, sent)
+            await pass_through(self.request, upstream.response)
+        finally:
+            upstream.close()
+        sent.end_pauses(time.perf_counter())
+        return CLOSE
+
+    async def _pass_broken(self, upstream: Upstream, copy: AnswerCopy) -> web.StreamResponse:
+        """Sends the answer on with its faults; the copy stays whole."""
+        from mockllm.replay.broken_answer import circumstances
+        from mockllm.server.http.live_faults import pass_broken
+
+        request, exchange = self.request, self.exchange
+
+        def head(framed: bool) -> bytes:
+            return self._head(upstream, framed=framed, close=not framed or not request.keep_alive)
+
+        asked = None if exchange.received.target is None else exchange.request
+        around = circumstances(self.protocol, asked, request.raw_path)
+        return await pass_broken(
+            request, upstream, copy, exchange.sent, self.faults, around, head, self.proxy.passing
+        )
+
+    async def _pass_on(self, upstream: Upstream, copy: AnswerCopy) -> web.StreamResponse:
+        """Sends the answer on as it arrives, and breaks off where the service does."""
+        request, sent = self.request, self.exchange.sent
+        try:
+            await self._write(upstream, copy)
         except UpstreamError as error:
             copy.cut = cut_of(error)
-            exchange.sent.report(str(error))
+            sent.report(str(error))
             framed = request.version > HttpVersion10
-            await end_early(request, error.how or "closed", exchange.sent, framed=framed)
+            await end_early(request, error.how or "closed", sent, framed=framed)
         finally:
             upstream.close()
             copy.hand_over()
         stays = not copy.cut and request.keep_alive and request.version > HttpVersion10
         return KEEP_ALIVE if stays else CLOSE
 
-    def _drawn(self, request: web.BaseRequest, exchange: Exchange) -> tuple[Fault, ...]:
-        """The faults of an answer: those that the request asks for, or those of the plan.
-
-        Raises:
-            RequestError: the request names a fault that there is not.
-        """
-        asked = requested_faults(request.headers.get(FAULT_HEADER))
-        at = exchange.received.clock - self.began
-        return asked or self._faults.draw(exchange.session, exchange.number, at)
-
-    async def _pass_broken(
-        self,
-        request: web.BaseRequest,
-        upstream: Upstream,
-        headers: RawHeaders,
-        copy: AnswerCopy,
-        exchange: Exchange,
-        faults: tuple[Fault, ...],
-        protocol: WireProtocol,
-    ) -> web.StreamResponse:
-        from mockllm.replay.broken_answer import circumstances
-        from mockllm.server.http.live_faults import pass_broken
-
-        def head(framed: bool) -> bytes:
-            close = not framed or not request.keep_alive
-            for_page = "Origin" in request.headers
-            return _head(upstream, headers, framed=framed, close=close, for_page=for_page)
-
-        around = circumstances(protocol, _parsed(protocol, exchange), request.raw_path)
-        return await pass_broken(
-            request, upstream, copy, exchange.sent, faults, around, head, self._passing
-        )
-
-    def _missing(self, protocol: WireProtocol) -> str:
-        if self.mode == "none":
-            return "Nothing is recorded here, so no service is asked."
-        return self._services.missing(protocol)
-
-    async def _pass_websocket(
-        self,
-        request: web.BaseRequest,
-        upstream: Upstream,
-        headers: RawHeaders,
-        exchange: Exchange,
-    ) -> web.StreamResponse:
-        """Passes a WebSocket's bytes on in both directions until it is over."""
-        exchange.sent.pass_on(_SWITCHING)
-        head = _head(upstream, (*headers, *_UPGRADE), framed=False, close=False, for_page=False)
-        try:
-            await send(request, head, exchange.sent)
-            await pass_through(request, upstream.response)
-        finally:
-            upstream.close()
-        exchange.sent.end_pauses(time.perf_counter())
-        return CLOSE
-
-    def _skip(self, exchange: Exchange, why: str, *, unwanted: bool = False) -> None:
-        """Reports an exchange that is not recorded."""
-        if self._recorder is not None:
-            source = f"{exchange.received.method} {shown_url(exchange.path)}"
-            self._recorder.skip(source, f"{source}: {why}", unwanted=unwanted)
-
-    def _moved(self, upstream: Upstream, protocol: WireProtocol, base: str) -> RawHeaders:
-        """The headers of an answer, with the URLs of the service at the base URL of the client: it
-        would go past the recorder otherwise, as to where an upload goes on."""
-        return tuple(
-            (name, self._services.moved(value.decode("latin-1"), protocol, base).encode("latin-1"))
-            for name, value in upstream.headers
-        )
-
-    async def _refuse(
-        self,
-        request: web.BaseRequest,
-        protocol: WireProtocol,
-        exchange: Exchange,
-        message: str,
-        status: int = 502,
-        code: str | None = "upstream_unreachable",
-    ) -> web.StreamResponse:
-        error = RequestError(message, status=status, code=code)
-        played = replace(exchange.played, outcome="error", status=status, problems=(message,))
-        exchange.forward(played)
-        answer = error_answer(protocol, error, derive("upstream", message))
-        close = not request.content.at_eof()
-        return await deliver(request, answer, exchange.sent, close=close)
-
-    async def _pass_on(
-        self,
-        request: web.BaseRequest,
-        upstream: Upstream,
-        headers: RawHeaders,
-        copy: AnswerCopy,
-        exchange: Exchange,
-    ) -> None:
-        """Sends the answer on as it arrives.
-
-        Args:
-            headers: that the client gets.
+    async def _write(self, upstream: Upstream, copy: AnswerCopy) -> None:
+        """Writes head, body and end of the answer.
 
         Raises:
             UpstreamError: the service broke the answer off.
             ConnectionResetError: the client is gone.
         """
-        response = upstream.response
-        sent = exchange.sent
+        request, response, sent = self.request, upstream.response, self.exchange.sent
         sent.pass_on(response.status)
         old = request.version <= HttpVersion10
         empty = request.method == "HEAD" or response.status in _NO_BODY
-        length = response.headers.get("Content-Length")
-        remaining = int(length) if length is not None and not empty else None
+        length = None if empty else response.headers.get("Content-Length")
         framed = not empty and not old and length is None
-        head = _head(
-            upstream,
-            headers,
-            framed=framed,
-            close=old or not request.keep_alive,
-            for_page="Origin" in request.headers,
-        )
-        pieces, size = [head], 0
+        remaining = None if length is None else int(length)
+        pieces, size = [self._head(upstream, framed=framed, close=old or not request.keep_alive)], 0
         if not upstream.has_more:
             await send(request, pieces.pop(), sent)
         async for data in upstream.chunks():
@@ -379,6 +424,12 @@ class Proxy:
         sent.end_pauses(time.perf_counter())
 
 
+def _not_answered(
+    message: str, status: int = 502, code: str = "upstream_unreachable"
+) -> RequestError:
+    return RequestError(message, status=status, code=code)
+
+
 _SWITCHING = 101
 _UPGRADE = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
 _WEBSOCKET = "a WebSocket is passed on, and not recorded"
@@ -389,15 +440,6 @@ def _is_probe(method: str, target: str) -> bool:
     """Whether a request only asks whether somebody listens, as load balancers and starting scripts
     do."""
     return method in ("GET", "HEAD") and target == "/"
-
-
-def _parsed(protocol: WireProtocol, exchange: Exchange) -> Request | None:
-    if exchange.received.target is None:
-        return None
-    try:
-        return protocol.parse(parse_object(exchange.body), exchange.received.target, False)
-    except RequestError:
-        return None
 
 
 def _request_headers(

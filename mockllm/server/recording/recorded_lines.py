@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from mockllm.core.text import shorten
@@ -61,7 +61,13 @@ class RecordedLines:
         self._totals["skipped" if line.outcome == "skipped" else "recorded"] += 1
         self._totals["not_found"] += bool(line.not_found)
         self._totals["lost"] += line.lost
-        entry = _line_json(line)
+        entry = {
+            "at": time.time(),
+            **asdict(line),
+            "source": shorten(line.source, 500),
+            "description": shorten(line.description, 2000),
+            "not_found": shorten(line.not_found, 2000),
+        }
         self._lines.append(entry)
         if self.publish is not None:
             self.publish(entry)
@@ -70,20 +76,3 @@ class RecordedLines:
         self._waiting = count
         if self._given.waiting is not None:
             self._given.waiting(count)
-
-
-def _line_json(line: Line) -> dict[str, Any]:
-    return {
-        "at": time.time(),
-        "source": shorten(line.source, 500),
-        "outcome": "skipped" if line.outcome == "skipped" else "recorded",
-        "scenario": line.scenario,
-        "turn": line.turn,
-        "file": f"{line.scenario}.yaml" if line.scenario else "",
-        "partial": line.outcome == "partial",
-        "why": shorten(line.description, 2000),
-        "redacted": dict(line.redacted),
-        "not_found": shorten(line.not_found, 2000),
-        "lost": line.lost,
-        "problems": [],
-    }

@@ -66,7 +66,9 @@ async def hold_bounds(store: StateStore, bounds: Bounds) -> None:
 
 
 _DELAY = 0.05
+"""For so many seconds entries are collected: one by one they cost as much as the answers."""
 _BATCH = 500
+"""The most entries that are packed at a time."""
 _MOST_BYTES = 64 * 1024 * 1024
 _PAUSES = (0.1, 0.2, 0.5, 1.0)
 """Seconds between tries while the store is away."""

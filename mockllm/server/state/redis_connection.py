@@ -8,14 +8,15 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from operator import methodcaller as command
 from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from mockllm.errors import UsageError
 from mockllm.server.state.store import StoreError
 
-Command = tuple[Any, ...]
-"""The name of a command of the client, and its arguments."""
+Command = Callable[[Any], object]
+"""Calls a method of the client, such as `methodcaller("zrange", key, 0, -1, withscores=True)`."""
 
 WAIT = 5.0
 """For so many seconds a process waits for the others, and for the server."""
@@ -106,8 +107,8 @@ class RedisConnection:
 
         async def work() -> list[Any]:
             pipe = self.redis.pipeline()
-            for name, *args in commands:
-                getattr(pipe, name)(*args)
+            for queue in commands:
+                queue(pipe)
             outcomes: list[Any] = await pipe.execute() if commands else []
             return outcomes
 
@@ -174,8 +175,8 @@ class RedisProcesses:
             _, running = await asyncio.wait(running, timeout=_AGAIN)
         connection = self._connection
         await connection.transact(
-            ("zrem", connection.key("processes"), self._process),
-            ("hdel", connection.key("runs"), self._process),
+            command("zrem", connection.key("processes"), self._process),
+            command("hdel", connection.key("runs"), self._process),
         )
 
     async def _beat(self) -> None:
@@ -191,9 +192,9 @@ class RedisProcesses:
             await self._flush()
         self._run = run
         await connection.transact(
-            ("zadd", connection.key("processes"), {self._process: connection.now}),
-            ("hset", connection.key("runs"), self._process, run),
-            ("expire", connection.key("runs"), connection.ttl),
+            command("zadd", connection.key("processes"), {self._process: connection.now}),
+            command("hset", connection.key("runs"), self._process, run),
+            command("expire", connection.key("runs"), connection.ttl),
         )
 
     async def _server_run(self) -> str:
@@ -282,12 +283,12 @@ class RedisProcesses:
         runs = await connection.call("hmget", key("runs"), names)
         unseen = [name for name, last in zip(names, runs, strict=True) if last != run.encode()]
         commands: list[Command] = [
-            ("zrem", key("processes"), *names),
-            ("hdel", key("runs"), *names),
-            ("zadd", key("ended"), dict.fromkeys(names, at)),
-            ("expire", key("ended"), connection.ttl),
+            command("zrem", key("processes"), *names),
+            command("hdel", key("runs"), *names),
+            command("zadd", key("ended"), dict.fromkeys(names, at)),
+            command("expire", key("ended"), connection.ttl),
         ]
         if unseen:
-            commands.append(("zadd", key("ended-unseen"), dict.fromkeys(unseen, at)))
-            commands.append(("expire", key("ended-unseen"), connection.ttl))
+            commands.append(command("zadd", key("ended-unseen"), dict.fromkeys(unseen, at)))
+            commands.append(command("expire", key("ended-unseen"), connection.ttl))
         await connection.transact(*commands)

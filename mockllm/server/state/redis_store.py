@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.resources import files
+from operator import methodcaller as command
 from typing import Any
 
 from mockllm.core.quotas import Charge, Taken
@@ -22,9 +23,9 @@ from mockllm.replay.sessions.shared_session import (
     FindAnswer,
     FindConversation,
     Number,
+    SharedSession,
     StateOperation,
     Stored,
-    Turn,
 )
 from mockllm.server.state.redis_connection import Command, RedisConnection, RedisProcesses
 from mockllm.server.state.store import (
@@ -113,22 +114,17 @@ class RedisStore:
         batches = await call("xrange", journal, int(number), int(number))
         return batches[0][1][b"entries"] if batches else None
 
-    async def keep(
-        self,
-        session: str,
-        tokens: Mapping[str, str],
-        deleted: Sequence[str],
-        unused: Sequence[Turn],
-    ) -> None:
+    async def keep(self, session: SharedSession) -> None:
         commands: list[Command] = []
-        if tokens:
-            key = self._key(session, "conversations")
-            commands.append(("hset", key, None, None, dict(tokens)))
-            commands.append(("expire", key, self._connection.ttl))
-        if deleted:
-            commands.append(("zrem", self._key(session, "answers"), *deleted))
-        if unused:
-            commands.append(("zrem", self._key(session, "played"), *map(turn_key, unused)))
+        if session.tokens:
+            key = self._key(session.name, "conversations")
+            commands.append(command("hset", key, mapping=session.tokens))
+            commands.append(command("expire", key, self._connection.ttl))
+        if session.deleted:
+            commands.append(command("zrem", self._key(session.name, "answers"), *session.deleted))
+        if session.unused:
+            keys = map(turn_key, session.unused)
+            commands.append(command("zrem", self._key(session.name, "played"), *keys))
         await self._connection.transact(*commands)
 
     async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
@@ -152,11 +148,11 @@ class RedisStore:
         now, ttl, facts = self._connection.now, self._connection.ttl, self._key(session, "facts")
         marks = self._key(session, "marks")
         await self._connection.transact(
-            ("zadd", self._key("sessions"), {session: now}, False, False, False, False, True),
-            ("hsetnx", facts, "begun", now),
-            ("expire", facts, ttl),
-            ("sadd", marks, mark),
-            ("expire", marks, ttl),
+            command("zadd", self._key("sessions"), {session: now}, gt=True),  # never back
+            command("hsetnx", facts, "begun", now),
+            command("expire", facts, ttl),
+            command("sadd", marks, mark),
+            command("expire", marks, ttl),
         )
 
     async def append(self, batches: Sequence[Batch]) -> Totals:
@@ -182,16 +178,16 @@ class RedisStore:
         expired = self._connection.now - self._connection.ttl
         sessions, sizes = self._key("sessions"), self._key("sizes")
         return (
-            ("zremrangebyscore", sessions, "-inf", expired),
-            ("zremrangebyscore", self._key("evicted"), "-inf", expired),
-            ("zinterstore", sizes, {sizes: 1, sessions: 0}),
+            command("zremrangebyscore", sessions, "-inf", expired),
+            command("zremrangebyscore", self._key("evicted"), "-inf", expired),
+            command("zinterstore", sizes, {sizes: 1, sessions: 0}),
         )
 
     async def sizes(self) -> dict[str, int]:
         *_, names, sizes = await self._connection.transact(
             *self._drop_expired(),
-            ("zrange", self._key("sessions"), 0, -1),
-            ("zrange", self._key("sizes"), 0, -1, False, True),
+            command("zrange", self._key("sessions"), 0, -1),
+            command("zrange", self._key("sizes"), 0, -1, withscores=True),
         )
         known = dict(sizes)
         return {name.decode(): int(known.get(name, 0)) for name in names}
@@ -204,10 +200,10 @@ class RedisStore:
         await self._connection.transact(
             *self._remove(session),
             *await self._clear_ended(session),
-            ("hdel", self._key(session, "setup"), "body"),
-            ("zadd", evicted, {session: self._connection.now}),
-            ("zremrangebyrank", evicted, 0, -MOST_NAMES - 1),
-            ("expire", evicted, self._connection.ttl),
+            command("hdel", self._key(session, "setup"), "body"),
+            command("zadd", evicted, {session: self._connection.now}),
+            command("zremrangebyrank", evicted, 0, -MOST_NAMES - 1),
+            command("expire", evicted, self._connection.ttl),
         )
 
     # Sessions
@@ -215,8 +211,8 @@ class RedisStore:
     async def names(self) -> Names:
         *_, known, evicted = await self._connection.transact(
             *self._drop_expired(),
-            ("zrange", self._key("sessions"), 0, -1),
-            ("zrange", self._key("evicted"), 0, -1),
+            command("zrange", self._key("sessions"), 0, -1),
+            command("zrange", self._key("evicted"), 0, -1),
         )
         living = {name.decode(): None for name in known}
         gone = tuple(name.decode() for name in evicted)
@@ -224,15 +220,15 @@ class RedisStore:
 
     async def load(self, session: str) -> Stored | None:
         outcomes = await self._connection.transact(
-            ("zscore", self._key("sessions"), session),
-            ("zscore", self._key("evicted"), session),
-            ("xrange", self._key(session, "journal")),
-            ("zrange", self._key(session, "played"), 0, -1),
-            ("hgetall", self._key(session, "forgotten")),
-            ("hget", self._key(session, "facts"), "begun"),
-            ("zrange", self._key("ended"), 0, -1, False, True),
-            ("smembers", self._key(session, "marks")),
-            ("zrange", self._key("ended-unseen"), 0, -1),
+            command("zscore", self._key("sessions"), session),
+            command("zscore", self._key("evicted"), session),
+            command("xrange", self._key(session, "journal")),
+            command("zrange", self._key(session, "played"), 0, -1),
+            command("hgetall", self._key(session, "forgotten")),
+            command("hget", self._key(session, "facts"), "begun"),
+            command("zrange", self._key("ended"), 0, -1, withscores=True),
+            command("smembers", self._key(session, "marks")),
+            command("zrange", self._key("ended-unseen"), 0, -1),
         )
         used, evicted, journal, played, forgotten, begun, ended, marks, unseen = outcomes
         if used is None and evicted is None:
@@ -264,8 +260,8 @@ class RedisStore:
         await self._connection.transact(
             *self._remove(session),
             *await self._clear_ended(session),
-            ("zrem", self._key("evicted"), session),
-            ("delete", self._key(session, "setup")),
+            command("zrem", self._key("evicted"), session),
+            command("delete", self._key(session, "setup")),
         )
 
     async def reset(self, session: str) -> None:
@@ -273,32 +269,33 @@ class RedisStore:
         await self._connection.transact(
             *self._remove(session),
             *await self._clear_ended(session),
-            ("zrem", self._key("evicted"), session),
-            ("zadd", self._key("sessions"), {session: now}),
-            ("hset", self._key(session, "facts"), "begun", now),
-            ("expire", self._key(session, "facts"), self._connection.ttl),
+            command("zrem", self._key("evicted"), session),
+            command("zadd", self._key("sessions"), {session: now}),
+            command("hset", self._key(session, "facts"), "begun", now),
+            command("expire", self._key(session, "facts"), self._connection.ttl),
         )
 
     async def _clear_ended(self, session: str) -> tuple[Command, ...]:
         """Removes the marks of processes that have ended; they make none any more."""
         marks, ended = await self._connection.transact(
-            ("smembers", self._key(session, "marks")), ("zrange", self._key("ended"), 0, -1)
+            command("smembers", self._key(session, "marks")),
+            command("zrange", self._key("ended"), 0, -1),
         )
         gone = {name.decode() for name in ended}
         old = [mark for mark in marks if process_of(mark.decode()) in gone]
-        return (("srem", self._key(session, "marks"), *old),) if old else ()
+        return (command("srem", self._key(session, "marks"), *old),) if old else ()
 
     def _remove(self, session: str) -> tuple[Command, ...]:
         """Deletes what is known of a session, but not its setup."""
         return (
-            ("delete", *(self._key(session, part) for part in _PARTS)),
-            *(("zrem", self._key(names), session) for names in ("sessions", "sizes")),
+            command("delete", *(self._key(session, part) for part in _PARTS)),
+            *(command("zrem", self._key(names), session) for names in ("sessions", "sizes")),
         )
 
     async def setup(self, session: str, known: str | None) -> Setup | None:
         key = self._key(session, "setup")
         version, has_body = await self._connection.transact(
-            ("hget", key, "version"), ("hexists", key, "body")
+            command("hget", key, "version"), command("hexists", key, "body")
         )
         if version is None:
             return None

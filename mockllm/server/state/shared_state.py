@@ -170,10 +170,9 @@ class SharedState:
 
     async def keep(self, session: SharedSession) -> None:
         """Keeps what the next request may need, before this one is answered."""
-        unused = session.unused
-        if session.tokens or session.deleted or unused:
+        if session.tokens or session.deleted or session.unused:
             with needing():
-                await self.store.keep(session.name, session.tokens, session.deleted, unused)
+                await self.store.keep(session)
 
     def record(self, session: SharedSession, exchange: Exchange) -> None:
         """Takes an exchange into the journal; its number is known when the session is restored."""

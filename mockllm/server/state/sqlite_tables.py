@@ -18,6 +18,7 @@ from mockllm.replay.sessions.shared_session import (
     FindAnswer,
     FindConversation,
     Number,
+    SharedSession,
     StateOperation,
     Stored,
     Turn,
@@ -139,21 +140,16 @@ class SqliteTables:
         """Notes that a turn was played; whether it was not played before."""
         return self._db.execute(_ADD, (session, "played", turn_key(turn))).rowcount > 0
 
-    def keep(
-        self,
-        session: str,
-        tokens: Mapping[str, str],
-        deleted: Sequence[str],
-        unused: Sequence[Turn],
-    ) -> None:
+    def keep(self, session: SharedSession) -> None:
+        name = session.name
         with self._transaction():
-            self._use(session, time.time())
-            for id, token in tokens.items():
-                self._db.execute(_SET, (session, "conversation", id, token))
-            for id in deleted:
-                self._db.execute(_REMOVE, (session, "answer", id))
-            for turn in unused:
-                self._db.execute(_REMOVE, (session, "played", turn_key(turn)))
+            self._use(name, time.time())
+            for id, token in session.tokens.items():
+                self._db.execute(_SET, (name, "conversation", id, token))
+            for id in session.deleted:
+                self._db.execute(_REMOVE, (name, "answer", id))
+            for turn in session.unused:
+                self._db.execute(_REMOVE, (name, "played", turn_key(turn)))
 
     def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
         with self._transaction():

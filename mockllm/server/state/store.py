@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mockllm.core.record import record
-from mockllm.replay.sessions.shared_session import StateOperation, Stored, Turn
+from mockllm.replay.sessions.shared_session import SharedSession, StateOperation, Stored, Turn
 
 if TYPE_CHECKING:
     from mockllm.core.quotas import Charge, Taken
@@ -112,13 +112,7 @@ class StateStore(Protocol):
         """Carries out an operation; of `FindAnswer` the outcome is the entries of the batch that
         has the answer, as bytes."""
 
-    async def keep(
-        self,
-        session: str,
-        tokens: Mapping[str, str],
-        deleted: Sequence[str],
-        unused: Sequence[Turn],
-    ) -> None:
+    async def keep(self, session: SharedSession) -> None:
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
 

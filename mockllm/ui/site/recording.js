@@ -47,19 +47,21 @@ export class Recording {
   }
 }
 
+const KEPT_AS = { neutral: "scenario text", partial: "in part" };
+
 function table(lines) {
   return h("div", { class: "scroll" }, h("table", { class: "recorded" }, h("caption", { class: "hidden" }, "What was recorded, newest first"),
     h("thead", {}, h("tr", {}, ["time", "outcome", "from", "scenario", "kept as", "redacted"].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", {}, [...lines].reverse().map((one) => h("tr", {},
       h("td", {}, typeof one.at === "number" ? clock(one.at) : ""),
-      h("td", {}, one.lost ? h("span", { class: "badge k-data-lost" }, "∅ lost") : line(one.outcome || "", 80)),
+      h("td", {}, one.lost ? h("span", { class: "badge k-data-lost" }, "∅ lost") : one.outcome === "skipped" ? "skipped" : "recorded"),
       h("td", {}, line(one.source || "", 120)),
       h("td", {}, one.scenario ? h("a", { href: address("scenario", [one.scenario], { turn: one.turn }) }, line(one.scenario, 120),
         one.turn === null || one.turn === undefined ? "" : ` turn ${one.turn + 1}`) : h("span", { class: "note" }, "none"),
-      one.file ? h("small", {}, line(one.file)) : null),
-      h("td", {}, one.outcome === "recorded" || one.partial ? (one.partial ? "in part" : "scenario text") : "", one.why ? h("small", {}, one.why) : null,
-        one.not_found ? h("small", {}, "! ", one.not_found) : null, (one.problems || []).map((text) => h("small", {}, "! ", text))),
-      h("td", {}, Object.entries(one.redacted || {}).map(([kind, times]) => h("div", {}, line(kind), ` ${number(times)}×`))))))));
+      one.scenario ? h("small", {}, line(`${one.scenario}.yaml`)) : null),
+      h("td", {}, KEPT_AS[one.outcome] || "", one.description ? h("small", {}, one.description) : null,
+        one.not_found ? h("small", {}, "! ", one.not_found) : null),
+      h("td", {}, one.redacted.map(([kind, times]) => h("div", {}, line(kind), ` ${number(times)}×`))))))));
 }
 
 export const isRecording = () => Boolean(store.hello && store.hello.recording);

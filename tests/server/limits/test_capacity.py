@@ -12,8 +12,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.server.limits.capacity import Slot, Slots
-from mockllm.server.options import Capacity
+from mockllm.server.limits.capacity import Capacity, Slot, Slots
 from mockllm.server.thread import ServerThread
 from tests.cases import for_all
 from tests.faults.playing import Received, ask, connect, journal, receive, request_bytes, served

@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 
 from mockllm.errors import UsageError
-from mockllm.replay.sessions.shared_session import Claim, FindAnswer, Stored, pack, restore
+from mockllm.replay.sessions.shared_session import (
+    Claim,
+    FindAnswer,
+    SharedSession,
+    Stored,
+    pack,
+    restore,
+)
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
 from mockllm.server.state import sqlite_tables
@@ -227,7 +234,9 @@ def test_a_claim_that_was_not_played(make: Callable[[], StateStore]) -> None:
         async with opened(make) as store:
             claim = Claim((("a", 0), ("b", 1)))
             assert [await store.perform("s", claim) for _ in range(3)] == [0, 1, None]
-            await store.keep("s", {}, [], [("b", 1)])
+            session = SharedSession("s")
+            session.known[claim] = 1
+            await store.keep(session)
             assert [await store.perform("s", claim) for _ in range(2)] == [1, None]
 
     asyncio.run(run())

@@ -10,6 +10,7 @@ for place = 5, #ARGV, 4 do
   local fill = redis.call('HMGET', name, 'used', 'at')
   local used, at = tonumber(fill[1] or 0), tonumber(fill[2] or 0)
   used = math.max(0, used - math.max(0, now - at) * limit / seconds)
+  -- The rest is mockllm.core.quotas.Limit.rounding; both change together.
   if not owed and used + math.max(amount, 1) > limit + 1e-9 + 1e-6 * limit / seconds then
     granted = false
   end
