@@ -146,7 +146,7 @@ def _mistakes(
     required: Sequence[str],
     verification: Verification,
 ) -> Iterator[_Mistake]:
-    exchanges = {exchange.number: exchange for exchange in session.journal}
+    exchanges = {exchange.number: exchange for exchange in session.exchanges()}
     for violation in verification.violations:
         number = violation.exchange
         message = f"{violation.invariant} (request {number}): {violation.message}"

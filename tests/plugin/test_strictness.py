@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mockllm.replay.sessions.session import Session
+from mockllm_pytest.marks import Allowed, Mark
+from mockllm_pytest.report import judge
+from tests.entries import journal_entry
+
 TWO_TURNS = """
     from client import *
     from mockllm_pytest import *
@@ -197,6 +202,16 @@ def test_it(mockllm_session):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*assert 1 == 2*", "*Captured mockllm call*", "1 request in *"])
     result.stdout.no_fnmatch_line("*not played*")
+
+
+def test_a_mistake_that_left_the_journal_is_reported():
+    """The verdict covers requests that the journal has dropped."""
+    session = Session("s", 1)
+    for problems in (("nothing answers it",), ()):
+        outcome = "unmatched" if problems else "played"
+        session.record(journal_entry("POST", body=b"{}", outcome=outcome, problems=problems))
+    found = judge(session, {}, (), Mark(), Allowed())
+    assert found.mistakes == ("request 1 matches nothing: nothing answers it",)
 
 
 def test_a_bad_verdict_counts_as_xfail(run):
