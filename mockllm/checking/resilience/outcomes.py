@@ -149,6 +149,10 @@ FINAL_STATUSES = frozenset({400, 401, 403, 404, 422})
 """The statuses after which the same request cannot succeed."""
 
 
+GROWS = 1.05
+"""A wait that is hardly longer than another says little: good clients wait for a random time."""
+
+
 def waits(exchanges: Sequence[Exchange]) -> list[float]:
     """The seconds from the end of each answer to the next request."""
     return [
