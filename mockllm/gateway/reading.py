@@ -64,7 +64,7 @@ class Reading:
     Args:
         turn: what came of it.
         mistakes: against the form of the API's streams.
-            problem: why the turn is not all of the answer; "" where it is.
+        problem: why the turn is not all of the answer; "" where it is.
         error: the HTTP error; None where it is none.
     """
 
