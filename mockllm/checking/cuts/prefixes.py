@@ -15,21 +15,19 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from mockllm.checking.cases.case import Case, Cut, Ending, Events, Place
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.cases.expected import strings_in
 from mockllm.checking.judging.difference import call_key, comparable
+from mockllm.checking.material import scenarios_of_file
 from mockllm.checking.outcome import Call
 from mockllm.checking.rules import CUT_RULES
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
 from mockllm.faults.places import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Right
-from mockllm.replay.loading import loads
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace
 from mockllm.scenario.model import Api, Scenario
@@ -282,11 +280,9 @@ def _events(cut: Cut) -> Events | None:
 # The answers that are cut
 
 
-@cache
 def cut_samples() -> tuple[Scenario, ...]:
     """The kit's own samples."""
-    text = (files(__package__ or "") / "samples.yaml").read_text(encoding="utf-8")
-    return loads(text, "samples.yaml")
+    return scenarios_of_file(__package__ or "", "samples.yaml")
 
 
 def kit_samples_of(api: Api) -> list[Case]:
