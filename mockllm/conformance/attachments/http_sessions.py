@@ -70,13 +70,8 @@ class CaseSession:
         if self._name:
             self.close()
         self._name = f"case-{next(self.numbers)}"
-        self.thread.ask(
-            self.thread.server.assign,
-            self._name,
-            (self.case.scenario,),
-            named=self.case.scenario.name,
-            faults=self.case.fault.texts if self.case.fault else (),
-        )
+        faults = self.case.fault.texts if self.case.fault else ()
+        self.thread.play(self._name, self.case.scenario, faults)
         self.urls = base_urls(PROTOCOLS, f"{self.thread.url}/s/{self._name}")
         return case_message(self.case, self.urls, self.limit)
 
