@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any
 
 from mockllm.checking.judging.difference import canonical, format_value
@@ -29,7 +28,7 @@ def request_findings(seen: Observed) -> Iterator[Finding]:
         text = f"the upstream refuses the request: {reason}"
         yield Finding("request-kept", "wrong", text, "request changed")
         return
-    yield from findings([("request-kept", partial(_changed, seen, exchange))])
+    yield from findings([("request-kept", _changed(seen, exchange))])
 
 
 def refused(seen: Observed) -> bool:
