@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.checking.judging.difference import canonical, format_value
+from mockllm.checking.judging.difference import canonical_text, format_value
 from mockllm.checking.outcome import TOKEN_COUNTS
 from mockllm.checking.resilience.judge import Finding
 from mockllm.checking.rules import Cost
@@ -150,11 +149,7 @@ def _content_rules(
 
 def call_text(call: ToolCall) -> str:
     """Name and arguments, the same for equal ones however they are written."""
-    try:
-        value = json.loads(call.arguments)
-    except ValueError:
-        return f"{call.name} {call.arguments}"
-    return f"{call.name} {canonical(value)}"
+    return f"{call.name} {canonical_text(call.arguments)}"
 
 
 def _calls(expected: Sequence[ToolCall], got: Sequence[ToolCall]) -> Mistakes:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from mockllm.checking.judging.difference import canonical, format_value
+from mockllm.checking.judging.difference import canonical_text, format_value
 from mockllm.checking.resilience.judge import Finding
 from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request
 from mockllm.gateway.answer_rules import Mistakes, Observed, findings
@@ -134,18 +134,11 @@ def _same_text(want: Message, got: Message) -> bool:
         return True
     if want.role != "tool":
         return False
-    return _value(want.text) == _value(got.text) or want.text in got.text
-
-
-def _value(text: str) -> str:
-    try:
-        return canonical(json.loads(text))
-    except ValueError:
-        return text
+    return canonical_text(want.text) == canonical_text(got.text) or want.text in got.text
 
 
 def _call(call: CallEcho) -> str:
-    return f"{call.name} {_value(call.arguments or '{}')}"
+    return f"{call.name} {canonical_text(call.arguments or '{}')}"
 
 
 # What the model may do

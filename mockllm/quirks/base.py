@@ -11,7 +11,6 @@ They are the only files that this room reads.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
@@ -26,6 +25,7 @@ from mockllm.core.turn import Turn
 from mockllm.framing.carrier import CarrierName
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
+from mockllm.protocols.values import value_or_text
 from mockllm.scenario.model import Api, Scenario
 
 Right = Literal["same", "error", "either"]
@@ -174,10 +174,7 @@ class Item:
 def _value(data: str | None) -> Any:
     if data is None or data[:1] not in ("{", "["):
         return data
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return data
+    return value_or_text(data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ checksum counts as received with it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from mockllm.checking.cases.case import Case, Cut, Ending, Events, Place
 from mockllm.checking.cases.compile import plain_cases
@@ -27,6 +26,7 @@ from mockllm.checking.rules import CUT_RULES
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
 from mockllm.faults.places import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.values import json_value
 from mockllm.quirks.base import Right
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace
@@ -200,7 +200,7 @@ def _calls(api: str, events: Sequence[SeenEvent]) -> Iterator[tuple[int, tuple[s
                 ended[inner.part] = _key(*calls[inner.part])
         if not argued:
             # An event may repeat the arguments as a whole before the event that ends the call.
-            texts = set(strings_in(_json(event.data)))
+            texts = set(strings_in(json_value(event.data)))
             for part, call in calls.items():
                 if call[1] and call[1] == whole[part] and call[1] in texts:
                     ended.setdefault(part, _key(*call))
@@ -220,13 +220,6 @@ def _whole_arguments(events: Sequence[SeenEvent]) -> dict[int, str]:
 
 def _key(name: str, arguments: str) -> str:
     return call_key(comparable(Call(name, arguments)))
-
-
-def _json(data: str) -> Any:
-    try:
-        return json.loads(data)
-    except ValueError:
-        return None
 
 
 # Cases

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from mockllm.checking.cases.case import Case, CaseFault
-from mockllm.checking.outcome import Outcome, is_kept
+from mockllm.checking.outcome import Outcome, is_kept, parsed_arguments
 from mockllm.checking.rules import Verdict, table
 from mockllm.replay.sessions.exchange import Exchange
 
@@ -44,16 +44,7 @@ def is_whole(case: Case, outcome: Outcome) -> bool:
 
 def _arguments(outcome: Outcome) -> list[Any]:
     """The arguments of the calls: values, or text that is not JSON."""
-    return [_value(call.arguments) for call in outcome.tool_calls]
-
-
-def _value(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
+    return [parsed_arguments(call.arguments) for call in outcome.tool_calls]
 
 
 def cut_reported(case: Case, outcome: Outcome) -> Ruling:
