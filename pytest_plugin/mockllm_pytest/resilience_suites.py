@@ -98,7 +98,7 @@ class ResilienceSuite(_ResultsSuite):
             raise UsageError(f"only: no case has one of the names {', '.join(self.only)}")
         run = Results(Client(type(self).__name__), self.api, "http", "", "")
         with ServerThread([], ServerOptions(grace=0)) as thread:
-            return check_faults(FunctionPlayer(thread, self.run), cases, self.policy, run)
+            return check_faults(FunctionPlayer(thread, self.run).play, cases, self.policy, run)
 
     def _is_chosen(self, case: Case) -> bool:
         names = (case.name, case.name.partition("/")[2])

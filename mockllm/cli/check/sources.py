@@ -193,7 +193,7 @@ def _plan_faults(options: CheckOptions) -> Plan:
 
     def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
         return check_faults(
-            cast("HttpClients", runner.attachment),
+            cast("HttpClients", runner.attachment).play,
             cases,
             runner.hello.resilience,
             empty_results(options, runner.hello),
