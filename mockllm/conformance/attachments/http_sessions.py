@@ -182,7 +182,7 @@ def with_requests(answer: Answer, exchanges: Sequence[Exchange], url: str) -> An
         if len(exchanges) > 1:
             count = f"the client sent {len(exchanges)} requests for one case"
             reason = f"{count}, and {reason}. Switch off its retries, and its further requests"
-    return Answer(answer.outcome, answer.absent, answer.raised, invalid=reason)
+    return Answer(answer.outcome, answer.absent, invalid=reason)
 
 
 Returned = Outcome | Mapping[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.checking import Outcome, Policy, case
+from mockllm.checking import Outcome, Policy, Trouble, case
 from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.messages import Answer, read_answer
@@ -87,7 +87,7 @@ def test_exceptions_of_the_adapter(tmp_path: Path) -> None:
 
 def test_an_answer_without_a_mistake_is_not_the_adapters() -> None:
     """An error where one is required is right, wherever it is raised."""
-    answer = Answer(Outcome.of(errors=["cut"]), raised="adapter.py:3 in run")
+    answer = Answer(Outcome(errors=(Trouble("cut", raised="adapter.py:3 in run"),)))
     one = case(CALL, "chat", quirk="sse-cut:eof")
     judgement = judge(one, answer.outcome, Policy())
     assert AdapterFrames("adapter.py", ()).of(answer, judgement) == ""
