@@ -30,6 +30,13 @@ _AGAIN_SIDE_BY_SIDE = 4
 Progress = Callable[[str, int, int], None]
 
 
+def fault_case_names(case: Case) -> Iterator[str]:
+    """The names by which a case can be chosen: with its API or without, and with each rule."""
+    yield case.name
+    yield case.name.partition("/")[2]
+    yield from (f"{case.name}:{rule}" for rule in case.rules)
+
+
 def check_faults(
     play: Callable[[Case], PlayedCase],
     cases: Sequence[Case],

@@ -141,12 +141,11 @@ def control_problem(upstream: ServerThread, pair: Pair, cases: Sequence[GatewayC
 def _reason(case: GatewayCase, gateway: Gateway) -> str:
     """Why a case is declared as not supported; "" where it is not."""
     return next(
-        (why for pattern, why in gateway.unsupported.items() if is_named(case, pattern)), ""
+        (why for pattern, why in gateway.unsupported.items() if _is_named(case, pattern)), ""
     )
 
 
-def is_named(case: GatewayCase, pattern: str) -> bool:
-    """Whether a pattern with * and ? matches one of the names of a case."""
+def _is_named(case: GatewayCase, pattern: str) -> bool:
     return any(fnmatchcase(name, pattern) for name in case_forms(case))
 
 
