@@ -72,6 +72,7 @@ class Prose:
         unsourced: the names of variants that no source shows.
         invalid: the names of variants that break their protocol, by its own reference; or whether
             all do.
+        fields: of an outcome, which it is about; () where its topic says that.
     """
 
     group: str
@@ -86,6 +87,7 @@ class Prose:
     sources: tuple[str, ...] = ()
     unsourced: tuple[str, ...] = ()
     invalid: bool | tuple[str, ...] = False
+    fields: tuple[str, ...] = ()
 
     def is_sourced(self, variant: str) -> bool:
         """Whether a source shows a variant, so that a client can be blamed for it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mockllm.checking import Outcome, Policy, Trouble, case
+from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.messages import Answer, read_answer
@@ -35,6 +36,12 @@ def test_the_fields_that_a_quirk_is_about(quirk: str, fields: tuple[str, ...]) -
     found, variant = find(quirk)
     one = case(found.sample_of(variant), "chat", quirk=quirk)
     assert fields_about(one) == fields
+
+
+def test_a_quirk_is_about_the_same_fields_however_the_answer_is_cut() -> None:
+    """A cut makes other events, and no other quirk."""
+    cut = case(SAMPLES["sample-text"], "chat", Variation(split=(3, 1)), "chat-role-every-chunk")
+    assert fields_about(cut) == ("role",)
 
 
 def test_a_quirk_of_calls_in_a_stream_without_one() -> None:
