@@ -265,6 +265,7 @@ def _of_pytest_recording(fixturedef: pytest.FixtureDef[Any], item: pytest.Item, 
         value = with_this_machine(value)
     elif value is None:  # there is no cassette
         value = SentRequests(item, _SESSION)
+    # pytest hands later requests of the fixture this value, and not what the hook returns.
     assert fixturedef.cached_result is not None
     fixturedef.cached_result = (value, fixturedef.cached_result[1], None)
     return value

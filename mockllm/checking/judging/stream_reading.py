@@ -157,6 +157,7 @@ def _kinds(data: bytes, api: str) -> dict[_Kind, bool]:
     nor end a part, nor add to one."""
     found: dict[_Kind, bool] = {}
     frames = PROTOCOLS[api].usual.readable(data)
+    # The events end at the first frame that cannot be decoded, the frames do not.
     for frame, events in zip(frames, readable_events(data, api), strict=False):
         value = json_value(frame.data)
         if isinstance(value, dict) and PROTOCOLS[api].events.is_end(value):

@@ -146,7 +146,7 @@ def _retry_after(play: _Play) -> Ruling:
     limit, said = play.policy.longest_wait, play.fault.wait
     if early:
         return ruling("too-early", text=early[0])
-    if said > 60:
+    if said > 60:  # no case lasts as long: to give up and to wait on are both right
         return RIGHT
     if len(play.exchanges) > 1:
         waited = waits(play.exchanges)[0]
