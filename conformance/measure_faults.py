@@ -37,7 +37,7 @@ def measure_faults(entry: Entry) -> Results:
         hello = runner.hello
         arguments = {"cases": "all cases with faults"}
         run = results_of_today(hello.client, entry.api, "http", arguments, hello.unsupported)
-        results = check_faults(runner, cases, hello.resilience, run, setting=setting)
+        results = check_faults(runner.play, cases, hello.resilience, run, setting=setting)
     for case in results.cases:
         _check_adapter(entry, case, results.plays[case.played])
     return replace(

@@ -208,21 +208,21 @@ def _usage(value: Any) -> Any:
 
 def _call(value: Any) -> Any:
     if isinstance(value, Call):
-        return replace(value, arguments=_arguments(value.arguments))
+        return replace(value, arguments=parsed_arguments(value.arguments))
     if isinstance(value, dict):
         return Call(
             value.get("name"),  # type: ignore[arg-type]  # the kit reports a missing name
-            _arguments(value.get("arguments")),
+            parsed_arguments(value.get("arguments")),
             value.get("id"),
             value.get("raw_arguments", NOT_KEPT),
         )
     if isinstance(value, tuple | list) and len(value) == 3:
         id, name, arguments = value
-        return Call(name, _arguments(arguments), id)
+        return Call(name, parsed_arguments(arguments), id)
     return value
 
 
-def _arguments(value: Any) -> Any:
+def parsed_arguments(value: Any) -> Any:
     """Arguments in JSON text, parsed; text that is not JSON stays as it is."""
     if isinstance(value, str | bytes):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -186,7 +187,7 @@ def _send(sent: Sent, *, trust_env: bool) -> list[LiveAnswer]:
             count += 1
             progress("answers", count, len(sent))
 
-        return send_all(sent, trust_env=trust_env, answered=answered)
+        return asyncio.run(send_all(sent, trust_env=trust_env, answered=answered))
 
 
 def _compared(
@@ -199,12 +200,13 @@ def _compared(
 
     run = DriftRun(chosen)
     reasons = [(answer.request.recording.name, run.add(answer)) for answer in answers]
+    otherwise = run.comparison.otherwise.items()
     report = DriftReport(
         mockllm=mockllm.__version__,
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         compared=run.comparison.compared,
         findings=run.comparison.findings(),
-        otherwise=tuple(run.comparison.otherwise.items()),
+        otherwise=tuple(RecordingNote(name, how) for name, how in otherwise),
         chance=run.comparison.chance,
         same_request=chosen.same,
         failed=(*failed, *(RecordingNote(name, why) for name, why in reasons if why)),

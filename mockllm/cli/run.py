@@ -224,24 +224,9 @@ def _repeated(exchanges: Sequence[Exchange]) -> list[str]:
 
 
 def _not_covered(verification: Verification) -> Iterator[str]:
-    if verification.evicted:
-        yield "it was dropped once, as there were too many; its earlier requests are not judged"
-    if verification.forgotten:
-        requests = counted(verification.forgotten, "request")
-        yield f"its first {requests} exceeded its memory; not judged"
-    if verification.not_judged:
-        numbers = ", ".join(map(str, verification.not_judged))
-        yield f"too large to be kept and judged: request {numbers}"
-    for gap in verification.gaps:
-        yield f"requests may be missing: {gap}"
-    if verification.maybe_counted:
-        numbers = ", ".join(map(str, verification.maybe_counted))
-        yield (
-            "the state store may have counted a request that was refused because it was away, so "
-            f"an answer of the scenario may have been left out: request {numbers}"
-        )
-    for what in verification.doubtful:
-        yield f"a request that is missing may be the cause: {what}"
+    from mockllm.checking.conversations.judge import why_unknown
+
+    yield from why_unknown(verification)
     if verification.missed_faults:
         numbers = ", ".join(map(str, verification.missed_faults))
         yield f"a fault did not strike, so nothing was tested by it: request {numbers}"

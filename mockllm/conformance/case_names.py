@@ -1,12 +1,14 @@
-"""The cases of names (`cases.build.case_name` makes them), and the commands for a case."""
+"""The cases of names (`cases.build.case_name` makes them), the choice of cases by patterns, and the
+commands for a case."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
 
 from mockllm.checking.cases.compile import CaseSpec, case_specs
 from mockllm.checking.cases.scenarios import Variation
@@ -15,6 +17,8 @@ from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import find
 from mockllm.scenario.model import Scenario
+
+T = TypeVar("T")
 
 _NUMBERS = re.compile(r"(split|cut|group|comments)(\d+(?:-\d+)*)")
 
@@ -54,6 +58,45 @@ def spec_named(name: str, scenarios: Iterable[Scenario] = ()) -> CaseSpec:
         hint = did_you_mean(scenario, known, "--scenarios names more of them", most=3)
         raise UsageError(f"there is no case {name!r}: no scenario {scenario!r} over {api}; {hint}")
     return CaseSpec(name, known[scenario], api, parse_variation(variation), quirk)
+
+
+# Choosing by patterns
+
+
+def chosen(
+    items: Sequence[T],
+    patterns: Iterable[str],
+    names: Callable[[T], Iterable[str]],
+    nouns: str,
+    option: str = "--only",
+) -> list[T]:
+    """The items that any pattern of an option names; all of them without patterns.
+
+    Args:
+        names: of an item, the whole one first.
+        nouns: what such names are, for the message.
+
+    Raises:
+        UsageError: a pattern names nothing.
+    """
+    if not patterns:
+        return list(items)
+    named = [tuple(names(item)) for item in items]
+    numbers: set[int] = set()
+    for pattern in patterns:
+        matching = [n for n, one in enumerate(named) if any(fnmatchcase(x, pattern) for x in one)]
+        if not matching:
+            raise UsageError(f"{option} {pattern}: {_nothing(pattern, named, nouns)}")
+        numbers.update(matching)
+    return [items[number] for number in sorted(numbers)]
+
+
+def _nothing(pattern: str, named: Sequence[Sequence[str]], nouns: str) -> str:
+    known = list(dict.fromkeys(name for names in named for name in names))
+    hint = did_you_mean(pattern, known, f"such as {known[0]}", most=3)
+    if "~" in pattern:
+        hint += "; cases with ~ need --variations and --seed as they were"
+    return f"there is no such {nouns} among {len(named)}; {hint}"
 
 
 # The command lines that show a case again

@@ -8,7 +8,7 @@ with an error.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mockllm.checking.cases.case import Case
@@ -164,8 +164,9 @@ def _candidates(case: Case) -> tuple[str, ...]:
         return tuple(FIELDS_OF[case.invariant])
     if not case.quirk:
         return _CONTENT
-    if _keys_changed(case) == {"role"}:
-        return ("role",)
+    own = find(case.quirk)[0].prose.fields
+    if own:
+        return own
     group = group_of(case)
     if case.invariant == "finish-and-usage" and group != "usage":
         return tuple(FIELDS_OF[case.invariant])
@@ -180,27 +181,3 @@ def _is_of_own_sample(case: Case, name: str) -> bool:
     quirk, variant = find(case.quirk)
     kinds = {type(part).__name__ for part in quirk.sample_of(variant).turns[0].reply}
     return f"{name.title()}Part" in kinds
-
-
-def _keys_changed(case: Case) -> set[str]:
-    """The names of the fields in the stream that differ from the plain form."""
-    if case.events is None or case.plain is None or case.plain.events is None:
-        return set()
-    events, plain = case.events.decoded, case.plain.events.decoded
-    if len(events) != len(plain):
-        return set()
-    pairs = zip(events, plain, strict=True)
-    return {key for (event, _), (other, _) in pairs for key in _differing(event, other)}
-
-
-def _differing(value: Any, other: Any) -> Iterator[str]:
-    if isinstance(value, dict) and isinstance(other, dict):
-        for key in {*value, *other}:
-            if key not in value or key not in other:
-                yield key
-            elif value[key] != other[key]:
-                deeper = list(_differing(value[key], other[key]))
-                yield from deeper or [key]
-    elif isinstance(value, list) and isinstance(other, list) and len(value) == len(other):
-        for item, same in zip(value, other, strict=True):
-            yield from _differing(item, same)

@@ -160,9 +160,7 @@ class _Line:
             whole: what the client does with the whole stream.
             reason: why the prefix is not judged; "" if nothing but the answer says so.
         """
-        reason = reason or answer.unusable
-        if not reason and self.rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
-            reason = NO_PLACE
+        reason = reason or answer.unusable_for(self.rule)
         if reason:
             self.not_judged[reason] += 1
             return

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
-from typing import Protocol
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.policy import ResiliencePolicy
@@ -31,14 +30,15 @@ _AGAIN_SIDE_BY_SIDE = 4
 Progress = Callable[[str, int, int], None]
 
 
-class CasePlayer(Protocol):
-    """What plays cases to a client; `play` is called in several threads."""
-
-    def play(self, case: Case) -> PlayedCase: ...
+def fault_case_names(case: Case) -> Iterator[str]:
+    """The names by which a case can be chosen: with its API or without, and with each rule."""
+    yield case.name
+    yield case.name.partition("/")[2]
+    yield from (f"{case.name}:{rule}" for rule in case.rules)
 
 
 def check_faults(
-    player: CasePlayer,
+    play: Callable[[Case], PlayedCase],
     cases: Sequence[Case],
     policy: ResiliencePolicy,
     run: Results,
@@ -55,6 +55,7 @@ def check_faults(
     others beside it; where the two times differ, a third time by itself decides.
 
     Args:
+        play: plays a case to the client; it is called in several threads.
         run: the results but for the cases.
         adapter: what is raised in its files is no mistake of the client.
         setting: how the client was attached, for the lines that reproduce a case.
@@ -65,7 +66,7 @@ def check_faults(
     """
     wanted = tuple(rules)
     chosen = [case for case in cases if set(case.rules) & set(wanted)]
-    first = _play(player, chosen, SIDE_BY_SIDE, "cases", progress, goes_on)
+    first = _play(play, chosen, SIDE_BY_SIDE, "cases", progress, goes_on)
     _check_requests(first)
 
     def judgements(played: Mapping[str, PlayedCase]) -> dict[str, Judged]:
@@ -73,14 +74,14 @@ def check_faults(
 
     judged = judgements(first)
     accused = [case for case in chosen if case.name in judged and judged[case.name].wrong]
-    again = _play(player, accused, _AGAIN_SIDE_BY_SIDE, "mistakes again", progress, goes_on)
+    again = _play(play, accused, _AGAIN_SIDE_BY_SIDE, "mistakes again", progress, goes_on)
     second = judgements(again)
     undecided = [
         case
         for case in accused
         if case.name in second and judged[case.name].differs(second[case.name])
     ]
-    third = judgements(_play(player, undecided, 1, "mistakes once more", progress, goes_on))
+    third = judgements(_play(play, undecided, 1, "mistakes once more", progress, goes_on))
     for name, judgement in second.items():
         judged[name] = judged[name].confirmed(judgement, third.get(name))
     listed = [judged[case.name] for case in chosen if case.name in judged]
@@ -117,7 +118,7 @@ def _check_requests(played: Mapping[str, PlayedCase]) -> None:
 
 
 def _play(
-    player: CasePlayer,
+    play: Callable[[Case], PlayedCase],
     cases: Sequence[Case],
     side_by_side: int,
     what: str,
@@ -127,11 +128,11 @@ def _play(
     """The cases that were played, by name."""
     played: dict[str, PlayedCase] = {}
 
-    def play(case: Case) -> PlayedCase | None:
-        return player.play(case) if goes_on() else None
+    def attempt_at(case: Case) -> PlayedCase | None:
+        return play(case) if goes_on() else None
 
     with ThreadPoolExecutor(side_by_side, thread_name_prefix="mockllm-fault") as pool:
-        futures = [pool.submit(play, case) for case in cases]
+        futures = [pool.submit(attempt_at, case) for case in cases]
         try:
             for done in as_completed(futures):
                 attempt = done.result()

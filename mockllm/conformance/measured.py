@@ -22,7 +22,7 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.checking.rules import RULE_COSTS, Cost, Verdict
-from mockllm.conformance.attachments.messages import Answer, answer_json, as_json
+from mockllm.conformance.attachments.messages import Answer, as_json
 from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting, check_command, show_command
 from mockllm.conformance.costs import cost_of, fields_about, group_of, unjudged, unscored
@@ -121,7 +121,7 @@ class _Judging:
             reason=f"accepted: {judgement.tolerated}" if judgement.verdict == "tolerated" else "",
             not_judged=self._not_judged(case, judgement),
             expected=json_value(as_json(case.expected)),
-            actual=json_value(answer_json(answer)),
+            actual=json_value(as_json(answer.outcome, answer.absent)),
             stream=stream_of(case, self._level),
             reproduce=self._reproduce(name),
         )
@@ -275,8 +275,7 @@ class AdapterFrames:
 
     def raised_in(self, answer: Answer) -> str:
         """The innermost frame of the exception of an answer, if it is in the adapter."""
-        raised = (answer.raised, *(error.raised for error in answer.outcome.errors))
-        first = next(filter(None, raised), "")
+        first = next((error.raised for error in answer.outcome.errors if error.raised), "")
         file = _base_name(re.split(r":\d+", first)[0])
         return first if file and file in self._files else ""
 
@@ -329,9 +328,10 @@ def _smallest(
         return any(shown.invariant == failure.invariant for shown in failures)
 
     case = shrink(failure.case, breaks)
+    answer = runner.answer(case)
     return Smallest(
         stream_of(case, level),
         dump(replace(case.scenario, apis=(case.api,))),
         json_value(as_json(case.expected)),
-        json_value(answer_json(runner.answer(case))),
+        json_value(as_json(answer.outcome, answer.absent)),
     )

@@ -33,7 +33,7 @@ class LiveAnswer:
     failure: str = ""
 
 
-def send_all(
+async def send_all(
     requests: Iterable[tuple[LiveRequest, Destination]],
     *,
     trust_env: bool,
@@ -45,14 +45,6 @@ def send_all(
         trust_env: use the proxies that the environment names.
         answered: called for each as it comes.
     """
-    return asyncio.run(_send(list(requests), trust_env, answered))
-
-
-async def _send(
-    requests: list[tuple[LiveRequest, Destination]],
-    trust_env: bool,
-    answered: Callable[[LiveAnswer], None],
-) -> list[LiveAnswer]:
     together = asyncio.Semaphore(_TOGETHER)
 
     async def one(upstreams: Upstreams, request: LiveRequest, place: Destination) -> LiveAnswer:

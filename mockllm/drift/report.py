@@ -26,7 +26,7 @@ class DriftReport:
     Args:
         date: of the run, YYYY-MM-DD.
         compared: how many answers were compared with their recordings.
-        otherwise: of these, what the model answered otherwise, by recording.
+        otherwise: of these, what the model answered otherwise, and how.
         chance: how many fields differed that not every answer has.
         same_request: how many recordings have the request of another one.
         failed: what was sent or should have been, and why there is no answer to compare.
@@ -38,7 +38,7 @@ class DriftReport:
     date: str
     compared: int
     findings: tuple[DriftFinding, ...]
-    otherwise: tuple[tuple[str, str], ...] = ()
+    otherwise: tuple[RecordingNote, ...] = ()
     chance: int = 0
     same_request: int = 0
     failed: tuple[RecordingNote, ...] = ()
@@ -77,7 +77,7 @@ def _lines(report: DriftReport) -> Iterator[str]:
         yield ""
     if report.otherwise:
         yield f"answered otherwise, so not all of it is comparable: {len(report.otherwise)}"
-        yield from (f"  {name}: {how}" for name, how in report.otherwise)
+        yield from (f"  {note.name}: {note.text}" for note in report.otherwise)
     if report.failed:
         yield f"could not be looked at: {len(report.failed)}"
         yield from _reasons(report.failed)
@@ -134,7 +134,7 @@ def report_json(report: DriftReport) -> dict[str, Any]:
         "verdict": report.verdict,
         "compared": report.compared,
         "findings": list(map(_finding, report.findings)),
-        "otherwise": [{"recording": name, "how": how} for name, how in report.otherwise],
+        "otherwise": [{"recording": note.name, "how": note.text} for note in report.otherwise],
         "chance": report.chance,
         "same_request": report.same_request,
         "failed": _named(report.failed),

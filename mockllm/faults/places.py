@@ -5,7 +5,6 @@ It reads where the events of the stream begin and end in its bytes, and what eac
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from mockllm.errors import MockLLMError, WireError
 from mockllm.faults.transmission import Circumstances
 from mockllm.framing.carrier import Carrier, Span
 from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.values import json_object
 from mockllm.scenario.fault_model import Place
 
 HEADERS = Place("before", name="headers")
@@ -248,11 +248,8 @@ class EventReader:
     def _finishes(self, data: str) -> bool:
         if data == self._protocol.end_data:
             return True
-        try:
-            value = json.loads(data)
-        except ValueError:
-            return False
-        return isinstance(value, dict) and self._protocol.events.is_end(value)
+        value = json_object(data)
+        return value is not None and self._protocol.events.is_end(value)
 
 
 def seen_events(protocol: WireProtocol, body: bytes, carrier: Carrier) -> list[SeenEvent]:

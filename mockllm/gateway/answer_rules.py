@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from mockllm.checking.judging.difference import canonical, format_value
+from mockllm.checking.judging.difference import canonical_text, format_value
 from mockllm.checking.outcome import TOKEN_COUNTS
 from mockllm.checking.resilience.judge import Finding
 from mockllm.checking.rules import Cost
@@ -52,13 +50,13 @@ Mistakes = Iterator[tuple[str, Cost | None]]
 """What is wrong under a rule, each with its cost where that is not the rule's."""
 
 
-def findings(rules: Iterable[tuple[str, Callable[[], Mistakes]]]) -> Iterator[Finding]:
+def findings(rules: Iterable[tuple[str, Mistakes]]) -> Iterator[Finding]:
     """The findings of rules."""
-    for rule, judge in rules:
-        mistakes = list(judge())
-        if not mistakes:
+    for rule, mistakes in rules:
+        wrong = list(mistakes)
+        if not wrong:
             yield Finding(rule, "right")
-        for text, cost in mistakes:
+        for text, cost in wrong:
             yield Finding(rule, "wrong", shorten(text, _LONGEST), cost)
 
 
@@ -76,31 +74,31 @@ def answer_findings(seen: Observed, like: Observed | None) -> Iterator[Finding]:
     yield from findings(_rules(seen, like))
 
 
-def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Callable[[], Mistakes]]]:
+def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Mistakes]]:
     """The rules that a case can judge."""
     case, reading = seen.case, seen.reading
     if case.leaves:
-        yield "leaves-with-client", partial(_stays, seen)
+        yield "leaves-with-client", _stays(seen)
         return
-    yield "one-request", partial(_further_requests, seen)
+    yield "one-request", _further_requests(seen)
     if case.error is not None:
-        yield "error-kept", partial(_http_error, case, reading)
+        yield "error-kept", _http_error(case, reading)
         return
     expected = case.expected
     if case.breaks_off:
-        yield "upstream-cut-reported", partial(_cut, case, expected, reading)
+        yield "upstream-cut-reported", _cut(case, expected, reading)
     elif expected.error is not None:
-        yield "error-kept", partial(_stream_error, expected.error.message, reading)
+        yield "error-kept", _stream_error(expected.error.message, reading)
     else:
-        yield "answer-delivered", partial(_undelivered, reading)
+        yield "answer-delivered", _undelivered(reading)
         if reading.ending in ("whole", "unfinished"):
             yield from _content_rules(case, expected, reading)
     if case.request.stream and reading.ending != "refused":
-        yield "stream-valid", partial(_form, case, reading)
+        yield "stream-valid", _form(case, reading)
     if case.paced:
-        yield "delivered-as-it-comes", partial(_delayed, seen)
+        yield "delivered-as-it-comes", _delayed(seen)
     if like is not None and like.reading.ending == "whole":
-        yield "boundary-free", partial(_differs, reading, like.reading)
+        yield "boundary-free", _differs(reading, like.reading)
 
 
 def _form(case: GatewayCase, reading: Reading) -> Mistakes:
@@ -134,28 +132,24 @@ def _undelivered(reading: Reading) -> Mistakes:
 
 def _content_rules(
     case: GatewayCase, expected: Turn, reading: Reading
-) -> Iterator[tuple[str, Callable[[], Mistakes]]]:
+) -> Iterator[tuple[str, Mistakes]]:
     got = reading.turn
     if expected.tool_calls or got.tool_calls:
-        yield "calls-kept", partial(_calls, expected.tool_calls, got.tool_calls)
+        yield "calls-kept", _calls(expected.tool_calls, got.tool_calls)
     if expected.tool_calls:
-        yield "ids-kept", partial(_ids, expected.tool_calls, got.tool_calls)
+        yield "ids-kept", _ids(expected.tool_calls, got.tool_calls)
     if expected.text or expected.refusal or got.text or got.refusal:
-        yield "text-kept", partial(_texts, expected, got)
+        yield "text-kept", _texts(expected, got)
     if expected.reasoning or got.reasoning:
-        yield "reasoning-kept", partial(_reasoning, case, expected, got)
-    yield "finish-kept", partial(_finish, case, expected, got)
+        yield "reasoning-kept", _reasoning(case, expected, got)
+    yield "finish-kept", _finish(case, expected, got)
     if expected.usage is not None:
-        yield "usage-kept", partial(_usage, expected, got)
+        yield "usage-kept", _usage(expected, got)
 
 
 def call_text(call: ToolCall) -> str:
     """Name and arguments, the same for equal ones however they are written."""
-    try:
-        value = json.loads(call.arguments)
-    except ValueError:
-        return f"{call.name} {call.arguments}"
-    return f"{call.name} {canonical(value)}"
+    return f"{call.name} {canonical_text(call.arguments)}"
 
 
 def _calls(expected: Sequence[ToolCall], got: Sequence[ToolCall]) -> Mistakes:

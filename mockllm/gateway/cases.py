@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from mockllm.checking.cases.build import changes, first_answer
 from mockllm.checking.cases.compile import forms
 from mockllm.checking.cases.scenarios import single, vary, with_quirks
-from mockllm.checking.material import kit_scenarios
+from mockllm.checking.material import answers_of, kit_scenarios
 from mockllm.checking.rules import table
 from mockllm.conformance.case_names import parse_variation
 from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request, SentFile
@@ -27,7 +25,6 @@ from mockllm.quirks import QUIRKS
 from mockllm.replay.client_requests import client_target
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import loads
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.model import Api, Http, Scenario, Timing
 from mockllm.scenario.part_model import ErrorSpec
@@ -180,11 +177,9 @@ def _cases(entry: Mapping[str, Any], pair: Pair) -> Iterator[GatewayCase]:
         )
 
 
-@cache
 def _answers() -> Mapping[str, Scenario]:
     """What the model says, by name."""
-    text = files(__package__).joinpath("answers.yaml").read_text(encoding="utf-8")
-    return {scenario.name: scenario for scenario in loads(text, "answers.yaml")}
+    return answers_of(__package__ or "")
 
 
 def _scenario(entry: Mapping[str, Any], answer: Scenario, up: Api) -> Scenario:

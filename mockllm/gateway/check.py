@@ -23,8 +23,8 @@ from mockllm.gateway.program import GatewayCommand
 from mockllm.gateway.reading import read_reply
 from mockllm.gateway.request_rules import refused, request_findings
 from mockllm.gateway.sdk import sdk_line
-from mockllm.gateway.upstream import GatewayUpstream
 from mockllm.scenario.dump import dump
+from mockllm.server.thread import ServerThread
 
 SIDE_BY_SIDE = 8
 """Cases that are played at the same time."""
@@ -43,37 +43,13 @@ _LONGEST_BODY = 4000
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
-    """Where a client sends its requests.
-
-    Args:
-        url: the origin.
-        model: that requests name.
-        headers: besides those of the API.
-        base: the path of the base URL; None for that of the API.
-    """
-
-    url: str
-    model: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    base: str | None = None
-
-    def target(self, case: GatewayCase) -> str:
-        """The URL of a request."""
-        down = case.pair.protocols[0]
-        path = down.client.path_of(self.model, stream=case.request.stream)
-        if self.base is not None:
-            path = self.base + path.removeprefix(down.address.base_path)
-        return self.url + path
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
     """What is judged, and how.
 
     Args:
-        command: starts it; None for one that runs already, at `url`.
+        command: starts it; None for one that runs already.
+        url: the origin to which clients send requests; "" until it is started.
         upstream_port: where its upstream listens; 0 for a free port.
         base: the path of the base URL that its clients have; None for that of the API.
         model: that requests name.
@@ -100,11 +76,18 @@ class Gateway:
     setting: Setting | None = None
     sdk: bool = False
 
+    def target(self, case: GatewayCase) -> str:
+        """The URL of a request."""
+        down = case.pair.protocols[0]
+        path = down.client.path_of(self.model, stream=case.request.stream)
+        if self.base is not None:
+            path = self.base + path.removeprefix(down.address.base_path)
+        return self.url + path
+
 
 def check_gateway(
-    upstream: GatewayUpstream,
+    upstream: ServerThread,
     gateway: Gateway,
-    door: Door,
     cases: Sequence[GatewayCase],
     empty: Results,
     *,
@@ -121,7 +104,7 @@ def check_gateway(
     rounds: list[dict[str, Observed]] = []
     for number in range(gateway.rounds):
         what = f"cases, round {number + 1}"
-        rounds.append(asyncio.run(_play(upstream, gateway, door, judged, what, progress, goes_on)))
+        rounds.append(asyncio.run(_play(upstream, gateway, judged, what, progress, goes_on)))
     rows: list[CaseResult] = []
     plays: dict[str, Play] = {}
     for case in cases:
@@ -139,15 +122,15 @@ def check_gateway(
     return replace(empty, cases=tuple(rows), plays=plays, stopped=stopped)
 
 
-def control_problem(upstream: GatewayUpstream, pair: Pair, cases: Sequence[GatewayCase]) -> str:
+def control_problem(upstream: ServerThread, pair: Pair, cases: Sequence[GatewayCase]) -> str:
     """Why the same cases are not all right without a gateway, so that nothing that is found is
     certain to be its; "" where they are."""
     names = {short_name(case) for case in cases}
     for api in dict.fromkeys((pair.down, pair.up)):
         same = Pair(api, api)
         direct = [case for case in gateway_cases(same, every=True) if short_name(case) in names]
-        alone, door = Gateway(pair=same, rounds=1), Door(upstream.url, MODEL)
-        results = check_gateway(upstream, alone, door, direct, Results(Client(""), api, "", "", ""))
+        alone = Gateway(pair=same, rounds=1, url=upstream.url)
+        results = check_gateway(upstream, alone, direct, Results(Client(""), api, "", "", ""))
         wrong = next((row for row in results.cases if row.verdict != "right"), None)
         if wrong is not None:
             text = "; ".join(wrong.differences) or wrong.reason
@@ -158,12 +141,11 @@ def control_problem(upstream: GatewayUpstream, pair: Pair, cases: Sequence[Gatew
 def _reason(case: GatewayCase, gateway: Gateway) -> str:
     """Why a case is declared as not supported; "" where it is not."""
     return next(
-        (why for pattern, why in gateway.unsupported.items() if is_named(case, pattern)), ""
+        (why for pattern, why in gateway.unsupported.items() if _is_named(case, pattern)), ""
     )
 
 
-def is_named(case: GatewayCase, pattern: str) -> bool:
-    """Whether a pattern with * and ? matches one of the names of a case."""
+def _is_named(case: GatewayCase, pattern: str) -> bool:
     return any(fnmatchcase(name, pattern) for name in case_forms(case))
 
 
@@ -181,9 +163,8 @@ def short_name(case: GatewayCase) -> str:
 
 
 async def _play(
-    upstream: GatewayUpstream,
+    upstream: ServerThread,
     gateway: Gateway,
-    door: Door,
     cases: Sequence[GatewayCase],
     what: str,
     progress: Progress | None,
@@ -196,7 +177,7 @@ async def _play(
     async def play(case: GatewayCase) -> None:
         async with places:
             if goes_on():
-                played[case.name] = await _observe(upstream, gateway, door, case, http)
+                played[case.name] = await _observe(upstream, gateway, case, http)
                 if progress is not None:
                     progress(what, len(played), len(cases))
 
@@ -212,22 +193,21 @@ async def _play(
 
 
 async def _observe(
-    upstream: GatewayUpstream,
+    upstream: ServerThread,
     gateway: Gateway,
-    door: Door,
     case: GatewayCase,
     http: aiohttp.ClientSession,
 ) -> Observed:
     """Plays one case."""
     nonce = f"gw-{secrets.token_hex(8)}"
-    upstream.begin(case, nonce)
+    upstream.play(nonce, case.scenario, (case.fault,) if case.fault else ())
     down = case.pair.protocols[0]
-    body = case.body(door.model, nonce)
-    headers = {"content-type": "application/json", **down.client.headers, **door.headers}
+    body = case.body(gateway.model, nonce)
+    headers = {"content-type": "application/json", **down.client.headers, **gateway.headers}
     try:
         reply = await request_answer(
             http,
-            door.target(case),
+            gateway.target(case),
             headers,
             json.dumps(body).encode(),
             deadline=gateway.deadline,
@@ -235,7 +215,8 @@ async def _observe(
         )
         exchanges = await asyncio.to_thread(upstream.settled, nonce, _SETTLE)
     finally:
-        upstream.end(nonce)
+        upstream.ask(upstream.server.break_off, nonce)
+        upstream.ask(upstream.server.end, nonce)
     reading = read_reply(reply, down, streamed=case.request.stream)
     return Observed(case, body, reading, exchanges, gateway.tries)
 

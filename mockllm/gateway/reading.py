@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mockllm.core.http import TimedBytes
@@ -28,9 +28,9 @@ the connection ended in order, and the answer has no end; `late`: not in time; `
 left."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HttpReply:
-    """An answer as it came.
+    """An answer as it comes.
 
     Args:
         status: 0 where no answer came.
@@ -43,7 +43,7 @@ class HttpReply:
 
     status: int = 0
     headers: tuple[tuple[str, str], ...] = ()
-    chunks: tuple[TimedBytes, ...] = ()
+    chunks: list[TimedBytes] = field(default_factory=list)
     transfer: Transfer = "whole"
     began: float = 0.0
     left: float = 0.0
@@ -64,7 +64,7 @@ class Reading:
     Args:
         turn: what came of it.
         mistakes: against the form of the API's streams.
-            problem: why the turn is not all of the answer; "" where it is.
+        problem: why the turn is not all of the answer; "" where it is.
         error: the HTTP error; None where it is none.
     """
 
@@ -84,7 +84,7 @@ class Reading:
 
 def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> Reading:
     """Reads an answer to a request for a stream, or for a body."""
-    captured = Captured("POST", "", (), b"", reply.status, reply.headers, reply.chunks)
+    captured = Captured("POST", "", (), b"", reply.status, reply.headers, tuple(reply.chunks))
     try:
         plain = captured.plain()
     except MockLLMError as error:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any
 
-from mockllm.checking.judging.difference import canonical, format_value
+from mockllm.checking.judging.difference import canonical_text, format_value
 from mockllm.checking.resilience.judge import Finding
 from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request
 from mockllm.gateway.answer_rules import Mistakes, Observed, findings
@@ -29,7 +28,7 @@ def request_findings(seen: Observed) -> Iterator[Finding]:
         text = f"the upstream refuses the request: {reason}"
         yield Finding("request-kept", "wrong", text, "request changed")
         return
-    yield from findings([("request-kept", partial(_changed, seen, exchange))])
+    yield from findings([("request-kept", _changed(seen, exchange))])
 
 
 def refused(seen: Observed) -> bool:
@@ -135,18 +134,11 @@ def _same_text(want: Message, got: Message) -> bool:
         return True
     if want.role != "tool":
         return False
-    return _value(want.text) == _value(got.text) or want.text in got.text
-
-
-def _value(text: str) -> str:
-    try:
-        return canonical(json.loads(text))
-    except ValueError:
-        return text
+    return canonical_text(want.text) == canonical_text(got.text) or want.text in got.text
 
 
 def _call(call: CallEcho) -> str:
-    return f"{call.name} {_value(call.arguments or '{}')}"
+    return f"{call.name} {canonical_text(call.arguments or '{}')}"
 
 
 # What the model may do

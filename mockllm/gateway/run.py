@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mockllm.conformance.results import Results
 from mockllm.errors import ProbeError
 from mockllm.gateway.cases import GatewayCase
-from mockllm.gateway.check import Door, Gateway, Progress, check_gateway, control_problem
+from mockllm.gateway.check import Gateway, Progress, check_gateway, control_problem
 from mockllm.gateway.program import running_gateway
-from mockllm.gateway.upstream import GatewayUpstream, gateway_upstream
+from mockllm.gateway.upstream import gateway_upstream
 from mockllm.replay.sessions.exchange import Exchange
+from mockllm.server.thread import ServerThread
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +49,21 @@ def judge_gateway(
         problem = control_problem(upstream, gateway.pair, cases)
         if problem:
             raise ProbeError(problem)
-        with _door(gateway, upstream) as door:
-            before = len(upstream.strangers)
+        with _running(gateway, upstream) as running:
+            before = len(upstream.exchanges("default"))
             results = check_gateway(
-                upstream, gateway, door, cases, empty, progress=progress, goes_on=goes_on
+                upstream, running, cases, empty, progress=progress, goes_on=goes_on
             )
-        return JudgedGateway(results, upstream.strangers[before:])
+        return JudgedGateway(results, upstream.exchanges("default")[before:])
 
 
 @contextmanager
-def _door(gateway: Gateway, upstream: GatewayUpstream) -> Iterator[Door]:
-    """Where the gateway takes requests until the block ends."""
+def _running(gateway: Gateway, upstream: ServerThread) -> Iterator[Gateway]:
+    """The gateway with the URL at which it takes requests until the block ends."""
     if gateway.command is None:
-        yield Door(gateway.url.rstrip("/"), gateway.model, gateway.headers, gateway.base)
+        yield replace(gateway, url=gateway.url.rstrip("/"))
         return
-    base_url = upstream.base_url(gateway.pair.up)
+    base_url = upstream.server.base_urls[gateway.pair.up]
     with running_gateway(gateway.command, gateway.pair, base_url, gateway.model) as program:
         headers = {name: program.filled(value) for name, value in gateway.headers.items()}
-        yield Door(program.url, gateway.model, headers, gateway.base)
+        yield replace(gateway, url=program.url, headers=headers)

@@ -8,7 +8,6 @@ in order, and the last one repeats. Pure.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from mockllm.matching.fingerprint import form_fields, route_digest
 from mockllm.matching.mismatch import NEAREST
 from mockllm.matching.select import ambiguous, conditions_of
 from mockllm.protocols.routes import parse_query
+from mockllm.protocols.values import json_value
 from mockllm.scenario.model import Ignored, Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 from mockllm.scenario.route_model import RouteSpec
@@ -63,10 +63,8 @@ class RouteRequest:
     @cached_property
     def fields(self) -> Any:
         """The body as a JSON value, of a form its fields; None for any other body."""
-        try:  # first, since curl declares JSON as a form
-            return json.loads(self.body)
-        except (ValueError, RecursionError):
-            return form_fields(self.content_type, self.body)
+        value = json_value(self.body)  # first, since curl declares JSON as a form
+        return form_fields(self.content_type, self.body) if value is None else value
 
     @cached_property
     def model(self) -> str:

@@ -35,6 +35,14 @@ def json_object(text: str | bytes | None) -> Json | None:
     return value if isinstance(value, dict) else None
 
 
+def value_or_text(text: str) -> Any:
+    """The value of a JSON text; a text that is none is itself."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def plain_object(frame: Frame) -> Json | None:
     """The JSON object in a frame that has nothing but data; None for any other frame."""
     if frame.event or frame.id or frame.comment or frame.raw:

@@ -11,7 +11,6 @@ They are the only files that this room reads.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
@@ -26,6 +25,7 @@ from mockllm.core.turn import Turn
 from mockllm.framing.carrier import CarrierName
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
+from mockllm.protocols.values import value_or_text
 from mockllm.scenario.model import Api, Scenario
 
 Right = Literal["same", "error", "either"]
@@ -72,6 +72,7 @@ class Prose:
         unsourced: the names of variants that no source shows.
         invalid: the names of variants that break their protocol, by its own reference; or whether
             all do.
+        fields: of an outcome, which it is about; () where its topic says that.
     """
 
     group: str
@@ -86,6 +87,7 @@ class Prose:
     sources: tuple[str, ...] = ()
     unsourced: tuple[str, ...] = ()
     invalid: bool | tuple[str, ...] = False
+    fields: tuple[str, ...] = ()
 
     def is_sourced(self, variant: str) -> bool:
         """Whether a source shows a variant, so that a client can be blamed for it."""
@@ -174,10 +176,7 @@ class Item:
 def _value(data: str | None) -> Any:
     if data is None or data[:1] not in ("{", "["):
         return data
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return data
+    return value_or_text(data)
 
 
 @dataclass(frozen=True, slots=True)

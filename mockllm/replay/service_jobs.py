@@ -7,7 +7,6 @@ first try of its turn, and every process and every look-up have the same answers
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from operator import or_
@@ -23,6 +22,7 @@ from mockllm.protocols.base import Operation, WireProtocol, dumps
 from mockllm.protocols.jobs import JobCall, JobReply, KeptRequest, WorkItem, WorkOutcome
 from mockllm.protocols.records import JobState
 from mockllm.protocols.routes import detect
+from mockllm.protocols.values import json_value
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.replay.filling import played_turn
@@ -163,10 +163,7 @@ class SessionWork:
         played, answer = answered.played, answered.answer
         if played.scenario is not None and played.turn is not None:
             self._call.session.note_played(played.scenario, played.turn)
-        try:
-            value = json.loads(b"".join(answer.data))
-        except ValueError:
-            value = None
+        value = json_value(b"".join(answer.data))
         if value is None or answer.fault is not None or answer.ending != "complete":
             error = RequestError("The answer to this request broke off.", status=500)
             return WorkOutcome(500, protocol.error_body(error)), None

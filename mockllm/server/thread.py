@@ -62,6 +62,10 @@ class ServerThread:
         """Runs a coroutine function in the server's loop; returns or raises what it does."""
         return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop).result()
 
+    def play(self, session: str, scenario: Scenario, faults: Iterable[str] = ()) -> None:
+        """Answers every request of a session with one scenario from now on."""
+        self.ask(self.server.assign, session, (scenario,), named=scenario.name, faults=faults)
+
     def exchanges(self, session: str) -> tuple[Exchange, ...]:
         """What was requested of a session so far, as it is now, not as it becomes."""
         return self.ask(self._exchanges, session)

@@ -23,7 +23,6 @@ from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import Library, MockService
 
 if TYPE_CHECKING:
-    from mockllm.replay.sessions.exchange import Exchange
     from mockllm.server.thread import ServerThread
 
 
@@ -87,17 +86,12 @@ class CasePlayer:
         thread = self._thread
         if not self._session:
             self._session = self._service.session_name(self._request.node.nodeid)
-        scenario = case.scenario
-        thread.ask(thread.server.assign, self._session, (scenario,), named=scenario.name)
+        thread.play(self._session, case.scenario)
         return base_urls(f"{thread.url}/s/{self._session}")[case.api]
 
     def requests_usage(self, case: Case) -> bool:
         """Whether the last request was for usage, too, where the API sends it on request only."""
-        return requests_usage(case, self._thread.ask(self._exchanges))
-
-    def _exchanges(self) -> list[Exchange]:
-        session = self._thread.server.sessions.find(self._session)
-        return [] if session is None else list(session.journal)
+        return requests_usage(case, self._thread.exchanges(self._session))
 
     @property
     def _service(self) -> MockService:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import mockllm
+from mockllm.conformance.case_names import chosen
 from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
 from mockllm.conformance.results.known import KnownList, Standing
-from mockllm.errors import UsageError
 from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.check import MODEL, Gateway, is_named
+from mockllm.gateway.check import MODEL, Gateway, case_forms
 from mockllm.gateway.program import GatewayCommand, read_templates
 from mockllm.gateway.run import judge_gateway
 
@@ -57,13 +57,7 @@ def judge(
         rounds=rounds,
         unsupported=unsupported or {},
     )
-    cases = [
-        case
-        for case in gateway_cases(pair)
-        if not only or any(is_named(case, pattern) for pattern in only)
-    ]
-    if not cases:
-        raise UsageError(f"no case of {pair} is named {', '.join(only)}")
+    cases = chosen(gateway_cases(pair), only, case_forms, "case", option="only")
     client = Client(command[0] if command else url)
     today = datetime.now(UTC).date().isoformat()
     empty = Results(client, str(pair), GATEWAY_LEVEL, mockllm.__version__, today)

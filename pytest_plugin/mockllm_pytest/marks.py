@@ -112,7 +112,8 @@ def read_session(
         unplayed: whether turns may be left unplayed.
         unmatched: whether requests may be without an answer.
         invalid: whether requests may be refused.
-        violations: the names of the conversation invariants that may be broken; `True`: all.
+        violations: the names of the conversation invariants that may be broken; `True`: all, also
+            where requests cannot be judged.
         depth: how many requests in a row a client may make for a model that never stops
             calling tools.
         extra_requests: whether an answer that was given may be requested again.

@@ -7,7 +7,7 @@ the other modules and `mockllm` are imported when they are used.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -265,6 +265,7 @@ def _of_pytest_recording(fixturedef: pytest.FixtureDef[Any], item: pytest.Item, 
         value = with_this_machine(value)
     elif value is None:  # there is no cassette
         value = SentRequests(item, _SESSION)
+    # pytest hands later requests of the fixture this value, and not what the hook returns.
     assert fixturedef.cached_result is not None
     fixturedef.cached_result = (value, fixturedef.cached_result[1], None)
     return value
@@ -370,84 +371,59 @@ def pytest_terminal_summary(
 ) -> None:
     """Prints the exchanges of tests that passed, remarks, the recordings, the unused scenarios, and
     the requests that came too late."""
-    _write_suites(terminalreporter)
-    _write_remarks(terminalreporter)
-    _write_late(terminalreporter, config.stash[_LATE])
-    if options.flag(config, "show"):
-        _write_exchanges(terminalreporter)
-    _write_recordings(terminalreporter, config.stash[_FIXTURES])
+    for heading, lines in _summary(terminalreporter, config):
+        if lines:
+            terminalreporter.section(heading)
+        for line in lines:
+            terminalreporter.write_line(line)
     if options.flag(config, "unused"):
         _write_unused(terminalreporter, config)
 
 
-def _write_suites(reporter: pytest.TerminalReporter) -> None:
-    """What each suite counted: a green test does not show what was excused or not judged."""
-    suites = [
-        (report.nodeid.rpartition("::")[0], text)
-        for outcome in ("passed", "failed", "skipped", "xfailed")
-        for report in reporter.getreports(outcome)
-        for title, text in report.sections
-        if title == f"Captured {SUITE_SECTION} call"
-    ]
-    if suites:
-        reporter.section("mockllm suites")
-    for nodeid, text in suites:
-        reporter.write_line(nodeid)
-        reporter.write_line(text)
+def _summary(
+    reporter: pytest.TerminalReporter, config: pytest.Config
+) -> Iterator[tuple[str, list[str]]]:
+    """The headings of the summary, each with its lines."""
+    # A green test does not show what was excused or not judged.
+    suites = _sections(reporter, SUITE_SECTION, ("passed", "failed", "skipped", "xfailed"))
+    of_classes = [(nodeid.rpartition("::")[0], text) for nodeid, text in suites]
+    yield "mockllm suites", [line for suite in of_classes for line in suite]
+    remarks = _sections(reporter, _REMARKS, ("passed",))
+    yield (
+        "mockllm remarks",
+        [f"{nodeid}: {line}" for nodeid, text in remarks for line in text.splitlines()],
+    )
+    late = config.stash[_LATE]
+    advice = "A task or thread went on: end it in the test, or in a fixture."
+    yield "mockllm: requests after the end of their tests", [advice, *late] if late else []
+    if options.flag(config, "show"):
+        # pytest shows those of tests that failed with the failures.
+        yield "mockllm exchanges", _blocks(_sections(reporter, _SECTION, ("passed",)))
+    recordings = _sections(reporter, _RECORDING, reporter.stats, when="teardown")
+    yield "mockllm recordings", _blocks(sorted(recordings + config.stash[_FIXTURES]))
 
 
-def _write_remarks(reporter: pytest.TerminalReporter) -> None:
-    """What may be a mistake, of tests that are green all the same."""
-    remarks = [
-        f"{report.nodeid}: {line}"
-        for report in reporter.getreports("passed")
-        for title, text in report.sections
-        if title == f"Captured {_REMARKS} call" and report.when == "call"
-        for line in text.splitlines()
-    ]
-    if remarks:
-        reporter.section("mockllm remarks")
-    for line in remarks:
-        reporter.write_line(line)
+def _sections(
+    reporter: pytest.TerminalReporter, title: str, outcomes: Iterable[str], when: str = "call"
+) -> list[tuple[str, str]]:
+    """The texts with a title in the reports of tests, each with the id of its test.
 
-
-def _write_late(reporter: pytest.TerminalReporter, late: list[str]) -> None:
-    if late:
-        reporter.section("mockllm: requests after the end of their tests")
-        reporter.write_line("A task or thread went on: end it in the test, or in a fixture.")
-    for line in late:
-        reporter.write_line(line)
-
-
-def _write_exchanges(reporter: pytest.TerminalReporter) -> None:
-    # pytest shows those of tests that failed with the failures.
-    exchanges = [
+    Args:
+        when: the phase; reports of later ones have the sections of earlier ones, too.
+    """
+    return [
         (report.nodeid, text)
-        for report in reporter.getreports("passed")
-        for title, text in report.sections
-        if title == f"Captured {_SECTION} call" and report.when == "call"
+        for outcome in outcomes
+        for report in reporter.stats.get(outcome, ())
+        if getattr(report, "when", None) == when
+        for name, text in report.sections
+        if name == f"Captured {title} {when}"
     ]
-    if exchanges:
-        reporter.section("mockllm exchanges")
-    for nodeid, text in exchanges:
-        reporter.write_line(nodeid)
-        reporter.write_line(f"{text}\n")
 
 
-def _write_recordings(reporter: pytest.TerminalReporter, fixtures: list[tuple[str, str]]) -> None:
-    summaries = fixtures + [
-        (report.nodeid, text)
-        for reports in reporter.stats.values()
-        for report in reports
-        if getattr(report, "when", None) == "teardown"
-        for title, text in report.sections
-        if title == f"Captured {_RECORDING} teardown"
-    ]
-    if summaries:
-        reporter.section("mockllm recordings")
-    for nodeid, text in sorted(summaries):
-        reporter.write_line(nodeid)
-        reporter.write_line(f"{text}\n")
+def _blocks(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Each id and its text, with an empty line after it."""
+    return [line for nodeid, text in rows for line in (nodeid, f"{text}\n")]
 
 
 def _write_unused(reporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mockllm.checking.conversations.judge import Verification, verify
+from mockllm.checking.conversations.judge import Verification, verify, why_unknown
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.request import Request
 from mockllm.core.text import counted, shorten
@@ -146,7 +146,7 @@ def _mistakes(
     required: Sequence[str],
     verification: Verification,
 ) -> Iterator[_Mistake]:
-    exchanges = {exchange.number: exchange for exchange in session.journal}
+    exchanges = {exchange.number: exchange for exchange in session.exchanges()}
     for violation in verification.violations:
         number = violation.exchange
         message = f"{violation.invariant} (request {number}): {violation.message}"
@@ -164,9 +164,8 @@ def _mistakes(
     for number in verification.missed_faults:
         problem = f"a fault did not strike: {exchanges[number].fault_missed}"
         yield _Mistake(number, f"request {number}: {problem}", "unplayed")
-    for what in verification.doubtful:
-        message = f"a request that is missing may be the cause: {what}"
-        yield _Mistake(float("inf"), message, "violations")
+    for reason in why_unknown(verification):
+        yield _Mistake(float("inf"), f"verdict unknown: {reason}", "violations")
     yield from _unplayed(session, scenarios, required, verification)
 
 
@@ -226,11 +225,13 @@ def _never_played(scenario: Scenario, any_request: bool) -> str:
 def _marker(mark: Mark, mistakes: Sequence[_Mistake]) -> str:
     """The marker of the test, with arguments that allow the mistakes."""
     keywords = dict(mark.given)
-    broken = dict.fromkeys(str(wrong.value) for wrong in mistakes if wrong.argument == "violations")
-    if broken:
+    broken = {mistake.value for mistake in mistakes if mistake.argument == "violations"}
+    if True in broken:
+        keywords["violations"] = True
+    elif broken:
         before = mark.allowed.violations
         names = set() if isinstance(before, bool) else set(before)
-        keywords["violations"] = tuple(sorted(names | broken.keys()))
+        keywords["violations"] = tuple(sorted(names | broken))
     for mistake in mistakes:
         if mistake.argument not in ("violations", "failed"):
             keywords[mistake.argument] = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 import pytest
@@ -16,11 +15,11 @@ from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import CUT_RULES, RESILIENCE, Verdict, promise
 from mockllm.conformance.attachments.http_sessions import FunctionPlayer, Returned
+from mockllm.conformance.case_names import chosen
 from mockllm.conformance.cuts import examine_cuts
-from mockllm.conformance.fault_check import check_faults
+from mockllm.conformance.fault_check import check_faults, fault_case_names
 from mockllm.conformance.reports.terminal import broken_rule_lines, summary_lines
 from mockllm.conformance.results import Client, Results, rule_verdict
-from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from mockllm_pytest.suite_base import RuleSuite, each_rule_is_a_test, rerun_line
@@ -93,18 +92,10 @@ class ResilienceSuite(_ResultsSuite):
         raise NotImplementedError(f"give {type(self).__name__} a method run(base_url, case)")
 
     def _examined(self, request: pytest.FixtureRequest) -> Results:
-        cases = [case for case in fault_cases(self.api) if self._is_chosen(case)]
-        if not cases:
-            raise UsageError(f"only: no case has one of the names {', '.join(self.only)}")
+        cases = chosen(fault_cases(self.api), self.only, fault_case_names, "case", option="only")
         run = Results(Client(type(self).__name__), self.api, "http", "", "")
         with ServerThread([], ServerOptions(grace=0)) as thread:
-            return check_faults(FunctionPlayer(thread, self.run), cases, self.policy, run)
-
-    def _is_chosen(self, case: Case) -> bool:
-        names = (case.name, case.name.partition("/")[2])
-        return not self.only or any(
-            fnmatchcase(name, pattern) for name in names for pattern in self.only
-        )
+            return check_faults(FunctionPlayer(thread, self.run).play, cases, self.policy, run)
 
 
 @each_rule_is_a_test(CUT_RULES, promise)

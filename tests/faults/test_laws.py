@@ -115,3 +115,10 @@ def test_times_of_faults(api: str) -> None:
 
 def _place(kind: PlaceKind, number: int) -> Place:
     return Place(kind, number)
+
+
+def test_an_event_that_is_nested_too_deeply_is_no_end() -> None:
+    """A service may send what no JSON reader holds; its stream is passed on all the same."""
+    body = b"data: " + b"[" * 100_000 + b"\n\n"
+    (event,) = seen_events(PROTOCOLS["chat"], body, PROTOCOLS["chat"].usual)
+    assert not event.finishes

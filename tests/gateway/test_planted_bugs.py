@@ -8,9 +8,10 @@ import pytest
 
 from mockllm.conformance.results import CaseResult, Client, Results
 from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.check import Door, Gateway, check_gateway
-from mockllm.gateway.upstream import GatewayUpstream, gateway_upstream
+from mockllm.gateway.check import Gateway, check_gateway
+from mockllm.gateway.upstream import gateway_upstream
 from mockllm.protocols import PROTOCOLS
+from mockllm.server.thread import ServerThread
 from tests.cases import for_all
 from tests.gateway.planted import BUGS, Bug, gateway
 from tests.gateway.serving import Gateways, running
@@ -22,7 +23,7 @@ PASSED = ("chat", "responses", "anthropic", "gemini", "bedrock", "ollama", "cohe
 
 
 @pytest.fixture(scope="module")
-def upstream() -> Iterator[GatewayUpstream]:
+def upstream() -> Iterator[ServerThread]:
     """The service behind the gateways."""
     with gateway_upstream() as upstream:
         yield upstream
@@ -36,24 +37,24 @@ def gateways() -> Iterator[Gateways]:
 
 
 def judged(
-    gateways: Gateways, upstream: GatewayUpstream, name: str, pair: Pair, bug: Bug | None = None
+    gateways: Gateways, upstream: ServerThread, name: str, pair: Pair, bug: Bug | None = None
 ) -> list[CaseResult]:
     """The lines about a gateway that are not right."""
-    url = gateways.start(gateway(name, upstream.base_url(pair.up), bug))
-    judged = Gateway(pair=pair, rounds=1, deadline=DEADLINE)
+    url = gateways.start(gateway(name, upstream.server.base_urls[pair.up], bug))
+    judged = Gateway(pair=pair, rounds=1, url=url, deadline=DEADLINE)
     wanted = {f"{pair}/{case}" for case in bug.cases} if bug else set()
     every = gateway_cases(pair, every=bug is None)
     cases = [case for case in every if bug is None or case.name in wanted]
     assert wanted <= {case.name for case in cases}
     empty = Results(Client(name), str(pair), "gateway", mockllm="", date="")
-    results = check_gateway(upstream, judged, Door(url, "mock-model"), cases, empty)
+    results = check_gateway(upstream, judged, cases, empty)
     assert not results.stopped
     return [line for line in results.cases if line.verdict != "right"]
 
 
 @for_all("name", sorted(BUGS))
 @pytest.mark.slow
-def test_bugs_are_found(name: str, gateways: Gateways, upstream: GatewayUpstream) -> None:
+def test_bugs_are_found(name: str, gateways: Gateways, upstream: ServerThread) -> None:
     """Each bug is found under the rules that `bugs.yaml` names, and under no other."""
     bug = BUGS[name]
     down, up = bug.pair.split("-")
@@ -64,7 +65,7 @@ def test_bugs_are_found(name: str, gateways: Gateways, upstream: GatewayUpstream
 @for_all("api", PASSED)
 @pytest.mark.slow
 def test_nothing_is_found_where_all_is_handed_on(
-    api: str, gateways: Gateways, upstream: GatewayUpstream
+    api: str, gateways: Gateways, upstream: ServerThread
 ) -> None:
     """A gateway that passes everything on has no mistake over any API."""
     assert judged(gateways, upstream, "passing", Pair(api, api)) == []
@@ -79,7 +80,7 @@ TRANSLATIONS = {
 @for_all("name", sorted(TRANSLATIONS))
 @pytest.mark.slow
 def test_nothing_is_found_in_a_correct_translation(
-    name: str, gateways: Gateways, upstream: GatewayUpstream
+    name: str, gateways: Gateways, upstream: ServerThread
 ) -> None:
     """A gateway that loses only what one of both APIs cannot express has no mistake."""
     assert judged(gateways, upstream, name, TRANSLATIONS[name]) == []

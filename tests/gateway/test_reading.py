@@ -34,7 +34,7 @@ def _reply(
     transfer: Transfer = "whole",
     headers: tuple[tuple[str, str], ...] = EVENTS,
 ) -> HttpReply:
-    return HttpReply(status, headers, (TimedBytes(0, body),), transfer)
+    return HttpReply(status, headers, [TimedBytes(0, body)], transfer)
 
 
 def test_endings_of_streams() -> None:

@@ -82,7 +82,10 @@ def test_a_known_mistake_is_expected(run):
     ("lines", "message"),
     [
         ("pass", "*set the API of TestMine*"),
-        ('api = "chat"\n        only = ("nothing",)', "*no case has one of the names nothing*"),
+        (
+            'api = "chat"\n        only = ("status-400", "nothing")',
+            "*only nothing: there is no such case*",
+        ),
         ('api = "chat"\n        xfail = {"recover": ""}', "*did you mean 'recovers'?*"),
         (
             'api = "chat"\n        only = ("status-400",)',

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
+
 import pytest
+
+from mockllm.replay.sessions.session import Session
+from mockllm_pytest.marks import Allowed, Mark
+from mockllm_pytest.report import judge
+from tests.entries import journal_entry
 
 TWO_TURNS = """
     from client import *
@@ -197,6 +204,58 @@ def test_it(mockllm_session):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*assert 1 == 2*", "*Captured mockllm call*", "1 request in *"])
     result.stdout.no_fnmatch_line("*not played*")
+
+
+TOO_LARGE = """
+def test_it(mockllm_session):
+    mockllm_session.reply("Fine.")
+    post(user("Hello"), logit_bias={str(token): 1 for token in range(200_000)})
+"""
+
+
+def test_a_request_that_cannot_be_judged_fails_the_test(run):
+    """What was not judged is not right: of a body that is too large only its beginning is kept."""
+    result = verdict(run, TOO_LARGE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*mockllm: verdict unknown: too large to be kept and judged: request 1",
+            "To allow it: @pytest.mark.mockllm(violations=True)",
+        ]
+    )
+
+
+def test_a_marker_allows_a_request_that_cannot_be_judged(run):
+    """Where every invariant may be broken, nothing needs to be judged."""
+    marker = "@pytest.mark.mockllm(violations=True)"
+    verdict(run, marker + TOO_LARGE).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("session", "reason"),
+    [
+        (Session("s", evicted=True), "it was dropped once, as there were too many; *"),
+        (Session("s", gaps=("a process was killed",)), "requests may be missing: a process *"),
+        (Session("s", 1, max_dropped=1), "its first 2 requests exceeded its memory; not judged"),
+    ],
+)
+def test_a_session_that_is_not_known_whole_is_not_right(session, reason):
+    """A missing request may have been a mistake, so the verdict on the others is not enough."""
+    for _ in range(4):
+        session.record(journal_entry("POST", "/v1/responses", body=b"{}", outcome="played"))
+    found = judge(session, {}, (), Mark(), Allowed())
+    assert fnmatch(found.mistakes[0], f"verdict unknown: {reason}")
+    assert judge(session, {}, (), Mark(), Allowed(violations=True)).good
+
+
+def test_a_mistake_that_left_the_journal_is_reported():
+    """The verdict covers requests that the journal has dropped."""
+    session = Session("s", 1)
+    for problems in (("nothing answers it",), ()):
+        outcome = "unmatched" if problems else "played"
+        session.record(journal_entry("POST", body=b"{}", outcome=outcome, problems=problems))
+    found = judge(session, {}, (), Mark(), Allowed())
+    assert found.mistakes == ("request 1 matches nothing: nothing answers it",)
 
 
 def test_a_bad_verdict_counts_as_xfail(run):

@@ -46,7 +46,9 @@ def test_a_client_of_a_new_protocol_is_judged(monkeypatch):
     cases = [case_ for case_ in fault_cases("echo") if set(case_.rules) & set(RULES)]
     assert {rule for case_ in cases for rule in case_.rules} >= set(RULES)
     with ServerThread([], ServerOptions(grace=0)) as thread:
-        check = check_faults(FunctionPlayer(thread, run), cases, ResiliencePolicy(), RUN, RULES)
+        check = check_faults(
+            FunctionPlayer(thread, run).play, cases, ResiliencePolicy(), RUN, RULES
+        )
     assert [(case_.case, case_.differences) for case_ in check.cases if case_.failed] == []
     of_rule = {rule: [case_ for case_ in check.cases if case_.group == rule] for rule in RULES}
     assert {rule: rule_verdict(cases) for rule, cases in of_rule.items()} == dict.fromkeys(

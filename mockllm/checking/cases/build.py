@@ -145,6 +145,7 @@ def _compiled(
     received = _received(turn, variants)
     expected = outcome_of_turn(received, spec, api)
     reaction = _reaction(spec, answer, scenario, request, plain)
+    # Quirks say what they demand, and know nothing of a turn that ends with an error anyway.
     if reaction == "same" and expected.errors:
         reaction = "error"
     events = decoded(answer, api, variants)

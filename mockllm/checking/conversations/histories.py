@@ -4,10 +4,8 @@ belong together. Pure.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from mockllm.checking.conversations.round_trips import HistoryCall, RoundTrip, Step, StreamedCall
 from mockllm.checking.conversations.session_history import (
@@ -17,6 +15,7 @@ from mockllm.checking.conversations.session_history import (
     Violations,
     violation,
 )
+from mockllm.checking.judging.difference import canonical_text
 from mockllm.core.request import CallEcho, Message
 from mockllm.core.text import display
 from mockllm.matching.conversation import turn_at
@@ -180,19 +179,8 @@ def _must_send_object(step: Step, answer: Step) -> bool:
 
 
 def _same_arguments(streamed: str, echoed: str) -> bool:
-    try:
-        return _same(json.loads(streamed), json.loads(echoed or "{}"))
-    except (ValueError, RecursionError):
-        return streamed == echoed
-
-
-def _same(one: Any, two: Any) -> bool:
-    """Whether two JSON values are equal: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(_same(one[key], two[key]) for key in one)
-    if isinstance(one, list) and isinstance(two, list):
-        return len(one) == len(two) and all(map(_same, one, two))
-    return isinstance(one, bool) == isinstance(two, bool) and bool(one == two)
+    """Whether arguments are the same text, or the same JSON value."""
+    return streamed == echoed or canonical_text(streamed) == canonical_text(echoed or "{}")
 
 
 def call_results(record: JudgedSession) -> Violations:

@@ -6,7 +6,7 @@ cannot show, such as what a client did with a result, is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from mockllm.checking.conversations.retries import RETRY_RULES, maybe_counted
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.jsontext import parse_object
-from mockllm.core.text import did_you_mean
+from mockllm.core.text import counted, did_you_mean
 from mockllm.errors import RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
@@ -100,6 +100,29 @@ class Verification:
             "remarks": [remark.as_json() for remark in self.remarks],
             "unplayed": [{"scenario": name, "turn": index} for name, index in self.unplayed],
         }
+
+
+def why_unknown(verification: Verification) -> Iterator[str]:
+    """Why a verdict does not cover all requests of its session, a sentence for each reason. A fault
+    that did not strike is none: that request was judged."""
+    if verification.evicted:
+        yield "it was dropped once, as there were too many; its earlier requests are not judged"
+    if verification.forgotten:
+        requests = counted(verification.forgotten, "request")
+        yield f"its first {requests} exceeded its memory; not judged"
+    if verification.not_judged:
+        numbers = ", ".join(map(str, verification.not_judged))
+        yield f"too large to be kept and judged: request {numbers}"
+    for gap in verification.gaps:
+        yield f"requests may be missing: {gap}"
+    if verification.maybe_counted:
+        numbers = ", ".join(map(str, verification.maybe_counted))
+        yield (
+            "the state store may have counted a request that was refused because it was away, so "
+            f"an answer of the scenario may have been left out: request {numbers}"
+        )
+    for what in verification.doubtful:
+        yield f"a request that is missing may be the cause: {what}"
 
 
 def check_names(names: Iterable[str]) -> None:

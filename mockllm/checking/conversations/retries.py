@@ -19,6 +19,7 @@ from mockllm.checking.conversations.session_history import (
     violation,
 )
 from mockllm.checking.resilience.outcomes import (
+    GROWS,
     asked_too_early,
     different_requests,
     useless_repeats,
@@ -106,8 +107,7 @@ def _bounded(record: JudgedSession) -> Violations:
 
 
 _FEWEST_WAITS = 3
-_GROWS = 1.05
-"""Fewer waits, or one that is hardly longer, say little: good clients wait for a random time."""
+"""Fewer say little: good clients wait for a random time."""
 
 
 def _backoff(record: JudgedSession) -> Violations:
@@ -115,7 +115,7 @@ def _backoff(record: JudgedSession) -> Violations:
     for tries in _same(record):
         stated = any(attempt.retry_after is not None for attempt in tries[:-1])
         each = waits(tries)
-        if stated or len(each) < _FEWEST_WAITS or max(each[1:]) > each[0] * _GROWS:
+        if stated or len(each) < _FEWEST_WAITS or max(each[1:]) > each[0] * GROWS:
             continue
         shown = ", ".join(f"{wait:.3f}" for wait in each)
         last = tries[-1].number

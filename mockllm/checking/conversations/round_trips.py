@@ -165,6 +165,7 @@ class Step:
 
     def advance(self, *event: Hashable) -> None:
         """Goes on to the location after an event."""
+        # It differs from process to process, and may: no location leaves the process.
         self.location = hash((self.location, *event))
 
     def add_turn(self, answers: Sequence[Step] = (), **turn: Any) -> RoundTrip:

@@ -40,6 +40,11 @@ class CutAnswer:
     absent: frozenset[str] = frozenset()
     unusable: str = ""
 
+    def unusable_for(self, rule: str) -> str:
+        """Why the answer cannot be judged under a rule; "" if nothing in it says so."""
+        no_place = rule == "cut-call-not-executed" and "tool_calls" in self.absent
+        return self.unusable or (NO_PLACE if no_place else "")
+
 
 def judge_cut(rule: str, cut: Cut, answer: CutAnswer, whole: CutAnswer | None = None) -> str:
     """What is wrong with the answer to a prefix under a rule, as a sentence; "" if nothing is.
@@ -65,10 +70,9 @@ def why_not_judged(rule: str, whole: Case, answer: CutAnswer) -> str:
 
     A client that fails at the whole stream shows nothing by failing at a part of it.
     """
-    if answer.unusable:
-        return answer.unusable
-    if rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
-        return NO_PLACE
+    unusable = answer.unusable_for(rule)
+    if unusable:
+        return unusable
     # Malformed arguments may be reported, left out or kept: that is a matter of the policy.
     malformed = whole.malformed
     failed = next((error for error in answer.outcome.errors if error.crash or not malformed), None)

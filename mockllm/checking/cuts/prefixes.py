@@ -11,25 +11,23 @@ checksum counts as received with it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 from mockllm.checking.cases.case import Case, Cut, Ending, Events, Place
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.cases.expected import strings_in
 from mockllm.checking.judging.difference import call_key, comparable
+from mockllm.checking.material import scenarios_of_file
 from mockllm.checking.outcome import Call
 from mockllm.checking.rules import CUT_RULES
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
 from mockllm.faults.places import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.values import json_value
 from mockllm.quirks.base import Right
-from mockllm.replay.loading import loads
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace
 from mockllm.scenario.model import Api, Scenario
@@ -202,7 +200,7 @@ def _calls(api: str, events: Sequence[SeenEvent]) -> Iterator[tuple[int, tuple[s
                 ended[inner.part] = _key(*calls[inner.part])
         if not argued:
             # An event may repeat the arguments as a whole before the event that ends the call.
-            texts = set(strings_in(_json(event.data)))
+            texts = set(strings_in(json_value(event.data)))
             for part, call in calls.items():
                 if call[1] and call[1] == whole[part] and call[1] in texts:
                     ended.setdefault(part, _key(*call))
@@ -222,13 +220,6 @@ def _whole_arguments(events: Sequence[SeenEvent]) -> dict[int, str]:
 
 def _key(name: str, arguments: str) -> str:
     return call_key(comparable(Call(name, arguments)))
-
-
-def _json(data: str) -> Any:
-    try:
-        return json.loads(data)
-    except ValueError:
-        return None
 
 
 # Cases
@@ -282,11 +273,9 @@ def _events(cut: Cut) -> Events | None:
 # The answers that are cut
 
 
-@cache
 def cut_samples() -> tuple[Scenario, ...]:
     """The kit's own samples."""
-    text = (files(__package__ or "") / "samples.yaml").read_text(encoding="utf-8")
-    return loads(text, "samples.yaml")
+    return scenarios_of_file(__package__ or "", "samples.yaml")
 
 
 def kit_samples_of(api: Api) -> list[Case]:

@@ -84,6 +84,8 @@ def attribute(
     variations: list[AttributedDifference] = []
     judgements: dict[int, Judgement] = {}
     judged = list(judged)
+    # A client that raises here in streams without unknown events, too, makes another mistake, and
+    # is not accused of both.
     elsewhere = {
         _place(result.judgement)
         for result, _, _ in judged

@@ -12,6 +12,7 @@ from typing import Any
 from mockllm.checking.outcome import NOT_KEPT, TEXTS, Call, NotKept, Outcome
 from mockllm.core.text import shorten
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.values import json_object
 
 _LONGEST = 100
 _LONGEST_DESCRIPTION = 2000
@@ -60,11 +61,8 @@ def comparable(call: Call) -> Call:
     if arguments is None or arguments == "":
         return replace(call, arguments={})
     if isinstance(arguments, str):
-        try:
-            value = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return call
-        return replace(call, arguments=comparable_value(value)) if isinstance(value, dict) else call
+        value = json_object(arguments)
+        return call if value is None else replace(call, arguments=comparable_value(value))
     if isinstance(arguments, Foreign | NotKept):
         return call
     return replace(call, arguments=comparable_value(arguments))
@@ -180,6 +178,14 @@ def canonical(value: Any) -> str:
     them as equal.
     """
     return json.dumps(_numbers(value), sort_keys=True, default=_tagged)
+
+
+def canonical_text(text: str) -> str:
+    """JSON text in the form of `canonical`; a text that is no JSON as it is."""
+    try:
+        return canonical(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
 
 
 def _numbers(value: Any) -> Any:

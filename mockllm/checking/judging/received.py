@@ -102,9 +102,7 @@ def _calls(value: Any, found: list[Difference]) -> Any:
 
 def _converted(item: Any) -> Call | None:
     """The call in a mapping or in a tuple (id, name, arguments), as `Outcome.of` reads it."""
-    if isinstance(item, dict):
-        return Outcome.of(tool_calls=[item]).tool_calls[0]
-    if isinstance(item, tuple | list) and len(item) == 3:
+    if isinstance(item, dict) or (isinstance(item, tuple | list) and len(item) == 3):
         return Outcome.of(tool_calls=[item]).tool_calls[0]
     return None
 

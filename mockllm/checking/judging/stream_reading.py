@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,7 +12,6 @@ from mockllm.core.events import (
     Cite,
     Event,
     Finish,
-    Frame,
     PartEnd,
     ReasoningDelta,
     RefusalDelta,
@@ -24,6 +22,7 @@ from mockllm.core.events import (
 )
 from mockllm.errors import MockLLMError
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.values import json_value
 
 
 def readable_events(data: bytes, api: str) -> Iterator[list[Event]]:
@@ -118,7 +117,7 @@ def is_passed_over(case: Case, level: Level, at: int) -> bool:
         value = case.events.decoded[at][0] if case.events is not None else None
     else:
         frames = PROTOCOLS[case.api].usual.readable(b"".join(case.chunks[: at + 1]))
-        value = next(map(_value, frames[::-1]), None)
+        value = json_value(frames[-1].data) if frames else None
     return _kind(value) in _empty_kinds(b"".join(case.chunks), case.api)
 
 
@@ -140,13 +139,6 @@ def _kind(value: Any) -> _Kind:
     return tuple(type for type in types if isinstance(type, str))
 
 
-def _value(frame: Frame) -> Any:
-    try:
-        return json.loads(frame.data or "null")
-    except ValueError:
-        return None
-
-
 def _passed_over_types(data: bytes, api: str) -> set[str]:
     """The innermost types of the kinds that add nothing, and those that no other kind has."""
     kinds = _kinds(data, api)
@@ -165,8 +157,9 @@ def _kinds(data: bytes, api: str) -> dict[_Kind, bool]:
     nor end a part, nor add to one."""
     found: dict[_Kind, bool] = {}
     frames = PROTOCOLS[api].usual.readable(data)
+    # The events end at the first frame that cannot be decoded, the frames do not.
     for frame, events in zip(frames, readable_events(data, api), strict=False):
-        value = _value(frame)
+        value = json_value(frame.data)
         if isinstance(value, dict) and PROTOCOLS[api].events.is_end(value):
             break
         empty = all(isinstance(each, Cite | ServerToolResult | ServerToolStart) for each in events)

@@ -1,7 +1,8 @@
 """The scenarios of the kit: answers that each client meets, also where the user has no scenario.
 
-One file an API, and `common.yaml` for what all APIs can express. docs/maintainers/coverage.md shows
-what each scenario plays. It reads the files of this package.
+One file an API, and `common.yaml` for what all APIs can express; `weather.yaml` and `save.yaml` are
+the tools that many of them include. docs/maintainers/coverage.md shows what each scenario plays.
+It reads the files of this package, and those of other packages that have scenarios.
 """
 
 from __future__ import annotations
@@ -26,11 +27,23 @@ def kit_scenarios(api: Api) -> tuple[Scenario, ...]:
     )
 
 
-@cache
 def _scenarios(name: str) -> tuple[Scenario, ...]:
     """The scenarios of a file of this package; none where an API has no file of its own."""
-    file = files(__name__) / name
-    return loads(file.read_text(encoding="utf-8"), name) if file.is_file() else ()
+    return scenarios_of_file(__name__, name) if (files(__name__) / name).is_file() else ()
+
+
+@cache
+def scenarios_of_file(package: str, name: str) -> tuple[Scenario, ...]:
+    """The scenarios of a file of a package, which may include files beside it."""
+    folder = files(package)
+    text = (folder / name).read_text(encoding="utf-8")
+    return loads(text, name, lambda other: (folder / other).read_bytes())
+
+
+@cache
+def answers_of(package: str) -> Mapping[str, Scenario]:
+    """The scenarios of the `answers.yaml` of a package, by name."""
+    return {scenario.name: scenario for scenario in scenarios_of_file(package, "answers.yaml")}
 
 
 @cache

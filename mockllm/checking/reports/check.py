@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,70 +20,42 @@ from mockllm.checking.judging.report import Failure, Report
 from mockllm.checking.judging.running import Factory
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import TRIES, shrink
-from mockllm.checking.reports.stream_text import format_reads, format_stream
+from mockllm.checking.reports.stream_text import format_stream
 from mockllm.core.text import counted
 from mockllm.replay.loading import load, shipped_scenarios
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 
-_MOST_READS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Reproduction:
-    """The names and contents of the two files that reproduce a failure."""
-
-    scenario_name: str
-    scenario: str
-    test_name: str
-    test: str
-
 
 def reproduction(
     failure: Failure,
-    client: Callable[..., Any] | str,
+    client: Callable[..., Any],
     *,
     level: Level = "payloads",
     policy: Policy | None = None,
-) -> Reproduction:
-    """The files that reproduce a failure.
+) -> dict[str, str]:
+    """The two files that reproduce a failure, a scenario and a test: their texts by their names.
 
     Args:
-        client: the function or class that makes the probe, or its import path `module:name`.
+        client: the function or class that makes the probe.
     """
     case = failure.shrunk or failure.case
-    source = client if isinstance(client, str) else import_path(client)
-    module, _, name = source.partition(":")
+    module, _, name = import_path(client).partition(":")
     stem = re.sub(r"[^a-z0-9]+", "-", f"{failure.invariant} {case.name}".lower()).strip("-")[:80]
     # The scenario keeps its name: the ids in the stream are derived from it.
     scenario = replace(case.scenario, apis=(case.api,))
-    comment = "".join(f"# {line}\n" for line in [*str(failure).splitlines(), *_reads(case, level)])
     argument = _policy_argument(policy)
     names = "check, Policy" if argument else "check"
+    test_name = f"test_{stem.replace('-', '_')}"
     test = (
         f"from pathlib import Path\n\n"
         f"import {module}\n"
         f"from mockllm.checking import {names}\n\n\n"
-        f"def test_{stem.replace('-', '_')}():\n"
+        f"def {test_name}():\n"
         f'    file = Path(__file__).with_name("{stem}.yaml")\n'
         f'    check({module}.{name}, file, api="{case.api}", level="{level}"{argument})\n'
     )
-    test_name = f"test_{stem.replace('-', '_')}.py"
-    return Reproduction(f"{stem}.yaml", comment + dump(scenario), test_name, test)
-
-
-def _reads(case: Case, level: Level) -> list[str]:
-    """What each read of the client returns, whole, at the level of bytes."""
-    if level != "bytes":
-        return []
-    lines = format_reads(case)
-    more = len(lines) - _MOST_READS
-    return [
-        "",
-        "What each read returns:",
-        *lines[:_MOST_READS],
-        *([f"{more} more"] if more > 0 else []),
-    ]
+    return {f"{stem}.yaml": dump(scenario), f"{test_name}.py": test}
 
 
 def _policy_argument(policy: Policy | None) -> str:
@@ -243,9 +215,8 @@ def _failure_lines(
     lines.append("  the smallest stream that shows it:" if first.shrunk else "  the stream:")
     lines += [f"    {line}" for line in format_stream(small, level, first.at).splitlines()]
     if client is not None and first.invariant != _OF_BODIES:
-        files = reproduction(first, client, level=level, policy=policy)
-        lines.append(f"  to play it again, {files.scenario_name}:")
-        lines += [f"    {line}" for line in files.scenario.splitlines() if line[:1] != "#"]
-        lines.append(f"  and {files.test_name}:")
-        lines += [f"    {line}" for line in files.test.splitlines()]
+        scenario, test = reproduction(first, client, level=level, policy=policy).items()
+        for what, (name, text) in (("to play it again,", scenario), ("and", test)):
+            lines.append(f"  {what} {name}:")
+            lines += [f"    {line}" for line in text.splitlines()]
     return lines

@@ -25,6 +25,7 @@ from mockllm.scenario.part_model import (
     RefusalPart,
     TextPart,
     ToolPart,
+    members,
 )
 
 TRIES = 400
@@ -54,19 +55,13 @@ def _size(case: Case) -> tuple[int, int]:
 
 def _compiled(scenario: Scenario, case: Case, turn: TurnSpec, variation: Variation) -> Case | None:
     """The case with another turn and variation; None where there is no such stream."""
-    used = {call.name for part in turn.reply for call in _calls(part)}
+    used = {part.name for part in members(turn.reply) if isinstance(part, ToolPart)}
     tools = tuple(tool for tool in scenario.tools if tool.name in used)
     small = replace(scenario, turns=(turn,), apis=(case.api,), description="", tools=tools)
     try:
         return compile_case(small, case.api, variation, case.quirk)
     except (MockLLMError, ValueError):
         return None
-
-
-def _calls(part: AnyPart) -> tuple[ToolPart, ...]:
-    if isinstance(part, ParallelPart):
-        return part.calls
-    return (part,) if isinstance(part, ToolPart) else ()
 
 
 def _simpler(turn: TurnSpec, variation: Variation) -> Iterator[tuple[TurnSpec, Variation]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from mockllm.checking.cases.case import Case, Level
 from mockllm.core.text import shorten
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import dumps
+from mockllm.protocols.values import json_object
 
 _MOST_LINES = 40
 _WIDEST = 160
@@ -93,7 +93,7 @@ def _event_lines(case: Case) -> list[str]:
     carrier = PROTOCOLS[case.api].usual
     frames = carrier.readable(b"".join(case.chunks))
     name = "" if carrier.name == "ndjson" else "data: "
-    values = [_object(frame.data) for frame in frames]
+    values = [json_object(frame.data) for frame in frames]
     constant = _constant_fields([value for value in values if value is not None])
     lines = []
     for frame, value in zip(frames, values, strict=True):
@@ -106,14 +106,6 @@ def _event_lines(case: Case) -> list[str]:
         elif frame.comment is not None:
             lines.append(f": {frame.comment}")
     return lines or [repr(b"".join(case.chunks))]
-
-
-def _object(data: str | None) -> dict[str, Any] | None:
-    try:
-        value = json.loads(data or "")
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _constant_fields(values: list[dict[str, Any]]) -> set[str]:

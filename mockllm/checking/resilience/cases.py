@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from typing import Any
 
 from mockllm.checking.cases.build import first_answer
 from mockllm.checking.cases.case import Case, CaseFault
 from mockllm.checking.cases.expected import outcome_of_turn
 from mockllm.checking.cases.scenarios import single
+from mockllm.checking.material import answers_of
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import table
 from mockllm.errors import RequestError
@@ -23,7 +23,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import loads
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.model import Api, Scenario, Timing, TurnSpec
 from mockllm.scenario.part_model import ToolPart, members
@@ -32,11 +31,9 @@ from mockllm.scenario.reading.faults import parse_faults
 _QUOTA = "insufficient_quota"
 
 
-@cache
 def _answers() -> Mapping[str, Scenario]:
     """What is answered, by name."""
-    text = files(__package__).joinpath("answers.yaml").read_text(encoding="utf-8")
-    return {scenario.name: scenario for scenario in loads(text, "answers.yaml")}
+    return answers_of(__package__ or "")
 
 
 @lru_cache(maxsize=16)

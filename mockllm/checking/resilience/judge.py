@@ -10,6 +10,7 @@ from mockllm.checking.cases.case import Case, CaseFault
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.outcomes import (
+    GROWS,
     RIGHT,
     Ruling,
     asked_too_early,
@@ -145,7 +146,7 @@ def _retry_after(play: _Play) -> Ruling:
     limit, said = play.policy.longest_wait, play.fault.wait
     if early:
         return ruling("too-early", text=early[0])
-    if said > 60:
+    if said > 60:  # no case lasts as long: to give up and to wait on are both right
         return RIGHT
     if len(play.exchanges) > 1:
         waited = waits(play.exchanges)[0]
@@ -171,7 +172,7 @@ def _backoff(play: _Play) -> Ruling:
     shown = "; ".join(", ".join(f"{wait:.3f}" for wait in series) for series in each)
     if all(wait < _AT_ONCE for series in each for wait in series):
         return ruling("at-once", shown=shown)
-    if size > 2 and all(series[-1] <= series[0] * _GROWS for series in each):
+    if size > 2 and all(series[-1] <= series[0] * GROWS for series in each):
         return ruling("waits-stay", shown=shown)
     if size == 2:  # and two random waits may be the same
         return ruling("one-wait")
@@ -184,8 +185,6 @@ def _backoff(play: _Play) -> Ruling:
 
 _AT_ONCE = 0.01
 """Seconds; a wait below is none."""
-
-_GROWS = 1.05
 
 
 def _equal(one: float, two: float) -> bool:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from mockllm.checking.cases.case import Case, CaseFault
-from mockllm.checking.outcome import Outcome, is_kept
+from mockllm.checking.outcome import Outcome, is_kept, parsed_arguments
 from mockllm.checking.rules import Verdict, table
 from mockllm.replay.sessions.exchange import Exchange
 
@@ -44,16 +44,7 @@ def is_whole(case: Case, outcome: Outcome) -> bool:
 
 def _arguments(outcome: Outcome) -> list[Any]:
     """The arguments of the calls: values, or text that is not JSON."""
-    return [_value(call.arguments) for call in outcome.tool_calls]
-
-
-def _value(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
+    return [parsed_arguments(call.arguments) for call in outcome.tool_calls]
 
 
 def cut_reported(case: Case, outcome: Outcome) -> Ruling:
@@ -147,6 +138,10 @@ _SLACK = 0.01
 
 FINAL_STATUSES = frozenset({400, 401, 403, 404, 422})
 """The statuses after which the same request cannot succeed."""
+
+
+GROWS = 1.05
+"""A wait that is hardly longer than another says little: good clients wait for a random time."""
 
 
 def waits(exchanges: Sequence[Exchange]) -> list[float]:

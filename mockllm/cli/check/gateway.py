@@ -12,10 +12,10 @@ import click
 
 from mockllm.checking.rules import GATEWAYS
 from mockllm.cli.check.options import CheckOptions
-from mockllm.cli.check.plan import Interruptible, chosen, results_of_today
+from mockllm.cli.check.plan import Interruptible, results_of_today
 from mockllm.cli.check.run import known_lists, report
 from mockllm.cli.terminal.progress import progress_line
-from mockllm.conformance.case_names import Setting
+from mockllm.conformance.case_names import Setting, chosen
 from mockllm.conformance.results import GATEWAY_LEVEL, Client
 from mockllm.core.text import counted
 from mockllm.errors import UsageError

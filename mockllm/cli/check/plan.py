@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self, TypeVar
@@ -22,8 +21,6 @@ from mockllm.conformance.attachments.messages import Hello
 from mockllm.conformance.attachments.runner import LIMIT, Runner, pipe_runner
 from mockllm.conformance.measured import json_value
 from mockllm.conformance.results import Client, Results
-from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
 
 T = TypeVar("T")
 
@@ -104,35 +101,6 @@ def results_of_today(
         arguments=arguments,
         unsupported=tuple(sorted(unsupported)),
     )
-
-
-def chosen(
-    items: Sequence[T], patterns: Iterable[str], names: Callable[[T], Iterable[str]], nouns: str
-) -> list[T]:
-    """The items that any pattern of `--only` names; all of them without patterns.
-
-    Args:
-        names: of an item, the whole one first.
-        nouns: what such names are, for the message.
-    """
-    if not patterns:
-        return list(items)
-    named = [tuple(names(item)) for item in items]
-    numbers: set[int] = set()
-    for pattern in patterns:
-        matching = [n for n, one in enumerate(named) if any(fnmatchcase(x, pattern) for x in one)]
-        if not matching:
-            raise UsageError(_nothing(pattern, named, nouns))
-        numbers.update(matching)
-    return [items[number] for number in sorted(numbers)]
-
-
-def _nothing(pattern: str, named: Sequence[Sequence[str]], nouns: str) -> str:
-    known = list(dict.fromkeys(name for names in named for name in names))
-    hint = did_you_mean(pattern, known, f"such as {known[0]}", most=3)
-    if "~" in pattern:
-        hint += "; cases with ~ need --variations and --seed as they were"
-    return f"--only {pattern}: there is no such {nouns} among {len(named)}; {hint}"
 
 
 _LIMIT = 10.0

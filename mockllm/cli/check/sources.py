@@ -21,7 +21,6 @@ from mockllm.cli.check.plan import (
     Interruptible,
     Plan,
     attached,
-    chosen,
     empty_results,
 )
 from mockllm.cli.options.parameters import read_scenarios
@@ -29,8 +28,9 @@ from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.attachments.runner import AnswerFile, Runner, write_cases
+from mockllm.conformance.case_names import chosen
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
-from mockllm.conformance.fault_check import check_faults
+from mockllm.conformance.fault_check import check_faults, fault_case_names
 from mockllm.conformance.measured import AdapterFrames, measured, with_smallest
 from mockllm.conformance.results import Results
 from mockllm.core.text import did_you_mean
@@ -180,7 +180,7 @@ def _plan_faults(options: CheckOptions) -> Plan:
     rules = _rules(options.rules)
     listed = fault_cases(options.api)
     cases = [case for case in listed if set(case.rules) & set(rules)]
-    cases = chosen(cases, options.only, _fault_forms, "case")
+    cases = chosen(cases, options.only, fault_case_names, "case")
     if options.rules:
         _check_judged(rules, cases)
     if options.limit is not None:
@@ -193,7 +193,7 @@ def _plan_faults(options: CheckOptions) -> Plan:
 
     def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
         return check_faults(
-            cast("HttpClients", runner.attachment),
+            cast("HttpClients", runner.attachment).play,
             cases,
             runner.hello.resilience,
             empty_results(options, runner.hello),
@@ -224,10 +224,3 @@ def _check_judged(rules: Sequence[str], cases: Sequence[Case]) -> None:
             raise UsageError(
                 f"--rule {rule}: none of the cases that --only names can judge it; leave out --only"
             )
-
-
-def _fault_forms(case: Case) -> Iterator[str]:
-    """The name of a case, with its API or without, and with each of its rules."""
-    yield case.name
-    yield case.name.partition("/")[2]
-    yield from (f"{case.name}:{rule}" for rule in case.rules)

@@ -70,13 +70,8 @@ class CaseSession:
         if self._name:
             self.close()
         self._name = f"case-{next(self.numbers)}"
-        self.thread.ask(
-            self.thread.server.assign,
-            self._name,
-            (self.case.scenario,),
-            named=self.case.scenario.name,
-            faults=self.case.fault.texts if self.case.fault else (),
-        )
+        faults = self.case.fault.texts if self.case.fault else ()
+        self.thread.play(self._name, self.case.scenario, faults)
         self.urls = base_urls(f"{self.thread.url}/s/{self._name}")
         return case_message(self.case, self.urls, self.limit)
 
@@ -187,7 +182,7 @@ def with_requests(answer: Answer, exchanges: Sequence[Exchange], url: str) -> An
         if len(exchanges) > 1:
             count = f"the client sent {len(exchanges)} requests for one case"
             reason = f"{count}, and {reason}. Switch off its retries, and its further requests"
-    return Answer(answer.outcome, answer.absent, answer.raised, invalid=reason)
+    return Answer(answer.outcome, answer.absent, invalid=reason)
 
 
 Returned = Outcome | Mapping[str, Any]

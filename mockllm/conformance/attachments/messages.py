@@ -171,7 +171,6 @@ class Answer:
     Args:
         outcome: of the client; fields that are absent have their default here.
         absent: the names of `FIELDS` that the answer does not have.
-        raised: the innermost frame of the first exception, as `FILE:LINE in FUNCTION`.
         invalid: what is wrong with the answer itself; "" if it has the form of the protocol.
         ended: why there is no answer (the runner died, or took too long); "" if there is one.
         earlier: the outcomes of the requests before the last one, where a case has several.
@@ -180,7 +179,6 @@ class Answer:
 
     outcome: Outcome
     absent: frozenset[str] = frozenset()
-    raised: str = ""
     invalid: str = ""
     ended: str = ""
     earlier: tuple[Outcome, ...] = ()
@@ -275,11 +273,9 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
 def read_answer(value: Mapping[str, Any]) -> Answer:
     """The answer to a case."""
     _check_form(value, "answer")
-    outcome = read_outcome(value)
     return Answer(
-        outcome,
+        read_outcome(value),
         absent=frozenset(name for name in FIELDS if name not in value),
-        raised=next((error.raised for error in outcome.errors if error.raised), ""),
         earlier=tuple(map(read_outcome, value.get("earlier") or ())),
         raw={name: item for name, item in value.items() if name != "id"},
     )
@@ -303,8 +299,3 @@ def sent_id(value: Mapping[str, Any]) -> int:
     """The id of an answer; 0, which mockllm never sends, if it is no whole number."""
     id = value.get("id")
     return id if isinstance(id, int) and not isinstance(id, bool) else 0
-
-
-def answer_json(answer: Answer) -> dict[str, Any]:
-    """An answer in the form in which it came, without `id`."""
-    return as_json(answer.outcome, answer.absent)

@@ -131,6 +131,7 @@ class RunnerProcess:
         """Hands over a job; its future gets the answer, or a `ProbeError`."""
         if not self._thread.is_alive():
             job.done.set_exception(ProbeError(f"the runner {self._program} was closed"))
+            return
         self._inbox.put(job)
 
     def close(self) -> None:

@@ -266,7 +266,7 @@ def _problems_of_refusal(
     what = "API" if first["api"] == _UNKNOWN else "level"
     advice = (
         f"Compare the {what} of the first line with those that the client has; "
-        " for any other one print the reason on standard error, and end with another "
+        "for any other one print the reason on standard error, and end with another "
         "exit code than 0, without a hello."
     )
     try:

@@ -7,7 +7,6 @@ from itertools import groupby
 from mockllm.conformance.site import inline_files
 from mockllm.conformance.site.rendering import environment
 from mockllm.drift.report import DriftReport, Verdict, title
-from mockllm.drift.selection import RecordingNote
 
 _HEADLINES: dict[Verdict, str] = {
     "same": "The services answer as recorded",
@@ -21,9 +20,9 @@ def drift_page(report: DriftReport) -> str:
     groups = groupby(report.findings, lambda finding: finding.group)
     lists = (
         ("Answered otherwise, so not all of it is comparable", report.otherwise),
-        ("Could not be looked at", _pairs(report.failed)),
-        ("Not looked at", _pairs(report.left_out)),
-        ("Recorded anew", _pairs(report.updated)),
+        ("Could not be looked at", report.failed),
+        ("Not looked at", report.left_out),
+        ("Recorded anew", report.updated),
     )
     return (
         environment()
@@ -37,7 +36,3 @@ def drift_page(report: DriftReport) -> str:
             root="",
         )
     )
-
-
-def _pairs(notes: tuple[RecordingNote, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((note.name, note.text) for note in notes)

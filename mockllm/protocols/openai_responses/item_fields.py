@@ -18,7 +18,7 @@ from typing import Any
 from mockllm.core.turn import ServerTool
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import array, json_object, mapping, string
+from mockllm.protocols.values import array, json_object, mapping, string, value_or_text
 
 # Code as JSON text
 
@@ -100,12 +100,7 @@ class _Reading:
 
 
 def _parsed(text: str | None) -> Any:
-    if not text:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    return value_or_text(text) if text else None
 
 
 def _text(value: Any) -> str | None:

@@ -7,7 +7,6 @@ begins a new one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -17,6 +16,7 @@ from mockllm.core.request import CallEcho, Message, Request
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.conversation import History, ModelTurn, read_history, tool_parts
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.values import value_or_text
 from mockllm.scenario import model as m
 from mockllm.scenario.ignoring import normal_text, wanted_text
 from mockllm.scenario.part_model import AnyPart, RefusalPart, TextPart, ToolPart, members
@@ -124,14 +124,9 @@ def _equal_but_absent(calls: Sequence[ToolPart], sent: Sequence[CallEcho]) -> bo
 
 
 def _same_call(call: ToolPart, echo: CallEcho) -> bool:
-    return call.name == echo.name and _value(call.arguments or "") == _value(echo.arguments)
-
-
-def _value(arguments: str) -> object:
-    try:
-        return json.loads(arguments or "{}")
-    except ValueError:
-        return arguments
+    if call.name != echo.name:
+        return False
+    return bool(value_or_text(call.arguments or "{}") == value_or_text(echo.arguments or "{}"))
 
 
 def _bare(text: str) -> str:

@@ -141,9 +141,10 @@ def test_the_files_of_a_failure_reproduce_it(tmp_path: Path) -> None:
     report = examine(KeyedById, [case(TWO_CALLS, "chat")])
     report = shrunk(report, lambda some: examine(KeyedById, some))
     files = reproduction(report.failures[0], KeyedById)
-    (tmp_path / files.scenario_name).write_text(files.scenario)
-    (tmp_path / files.test_name).write_text(files.test)
-    assert len([line for line in files.test.splitlines() if line.strip()]) <= 6
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    _, test = files.values()
+    assert len([line for line in test.splitlines() if line.strip()]) <= 6
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *ADDOPTS.split(), str(tmp_path)],
         capture_output=True,

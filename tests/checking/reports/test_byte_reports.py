@@ -122,20 +122,11 @@ def test_a_long_stream_is_shortened_around_the_mark() -> None:
     assert [line[:1] for line in lines].count(">") == 1
 
 
-def test_the_reproduction_has_every_read_whole() -> None:
-    """The comment in the scenario file has all reads, none of them shortened."""
+def test_the_reproduction_has_the_level() -> None:
+    """The test examines the client by bytes, too, and not by decoded events."""
     report = examine(Fails, [LONG], level="bytes")
-    files = reproduction(report.failures[0], Fails, level="bytes")
-    lines = [line.removeprefix("# ") for line in files.scenario.splitlines() if line[:1] == "#"]
-    reads = [ast.literal_eval(line) for line in lines[lines.index("What each read returns:") + 1 :]]
-    assert reads == list(LONG.chunks)
-    assert 'level="bytes"' in files.test
-
-
-def test_the_reproduction_of_events_has_no_reads() -> None:
-    """At the level of events, the scenario is enough."""
-    report = examine(Fails, [PLAIN])
-    assert "What each read returns" not in reproduction(report.failures[0], Fails).scenario
+    _, test = reproduction(report.failures[0], Fails, level="bytes").values()
+    assert 'level="bytes"' in test
 
 
 POLICIES = [
@@ -149,7 +140,7 @@ POLICIES = [
 def test_the_reproduction_has_the_policy(policy: Policy) -> None:
     """The test file states the policy of the client, so that it fails in the same way."""
     report = examine(Fails, [PLAIN], policy)
-    source = reproduction(report.failures[0], Fails, policy=policy).test
+    _, source = reproduction(report.failures[0], Fails, policy=policy).values()
     (call,) = [node for node in ast.walk(ast.parse(source)) if _is_policy(node)]
     values = {"Policy": Policy, "frozenset": frozenset}
     assert eval(ast.unparse(call), values) == policy

@@ -6,6 +6,7 @@ from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.quirks.samples import TEXT_AND_TWO_CALLS, UNICODE
+from mockllm.replay.loading import loads
 
 VARIED = Variation(split=(3, 1), group=2, line_end="crlf", bom=True, comments=2, cut=(5, 7))
 
@@ -20,6 +21,28 @@ def test_parts_and_arguments_that_break_nothing_are_left_out() -> None:
     assert len(small.scenario.tools) == 1
     text = shrink(long, lambda one: bool(one.expected.text))
     assert (text.expected.text, text.expected.tool_calls) == ("H", ())
+
+
+INTERLEAVED = """
+scenario: interleaved
+tools:
+  - {name: f, parameters: {type: object}}
+  - {name: g, parameters: {type: object}}
+turns:
+  - reply:
+      interleaved:
+        - {text: "Hi there", split: words}
+        - {tool: f, id: call_1, arguments: {}}
+      order: [0, 1, 0]
+"""
+
+
+def test_the_tools_of_interleaved_calls_stay() -> None:
+    """Without its tool, the scenario of a report would call what the request does not offer."""
+    (scenario,) = loads(INTERLEAVED)
+    small = shrink(case(scenario, "chat", VARIED), lambda one: bool(one.expected.tool_calls))
+    assert small.variation == Variation()
+    assert [tool.name for tool in small.scenario.tools] == ["f"]
 
 
 def test_the_part_of_a_variation_that_breaks_stays() -> None:

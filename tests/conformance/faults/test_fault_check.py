@@ -60,7 +60,7 @@ def test_what_a_function_raises_is_the_error_of_its_client(server):
         return Outcome.of(text=ask(url, case))
 
     cases = [CASES["cut-in-text-reset"], CASES["cut-in-text-orderly"]]
-    check = check_faults(FunctionPlayer(server, run), cases, POLICY, RUN, ["cut-reported"])
+    check = check_faults(FunctionPlayer(server, run).play, cases, POLICY, RUN, ["cut-reported"])
     assert verdicts(check) == {"cut-reported": "wrong"}
     (wrong,) = [case_ for case_ in check.cases if case_.failed]
     assert wrong.case == "chat/cut-in-text-orderly:cut-reported"
@@ -78,13 +78,13 @@ def test_a_coroutine_may_play_the_client(server):
             await client.post(f"{url}/chat/completions", json={"model": case.model})
 
     with pytest.raises(ProbeError, match="must return an Outcome or a mapping"):
-        check_faults(FunctionPlayer(server, run), [CASES["status-400"]], POLICY, RUN)
+        check_faults(FunctionPlayer(server, run).play, [CASES["status-400"]], POLICY, RUN)
 
 
 def test_a_field_that_there_is_not_is_no_outcome(server):
     player = FunctionPlayer(server, lambda url, case: {"txt": ""})
     with pytest.raises(ProbeError, match=r"chat/status-400 is no outcome: txt: there is no such"):
-        check_faults(player, [CASES["status-400"]], POLICY, RUN)
+        check_faults(player.play, [CASES["status-400"]], POLICY, RUN)
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_a_client_that_waits_for_ever_is_broken_off(server):
             ended.set()
 
     case = replace(CASES["stall-after-words"], deadline=0.7, rules=("stall-times-out",))
-    check = check_faults(FunctionPlayer(server, run), [case], POLICY, RUN)
+    check = check_faults(FunctionPlayer(server, run).play, [case], POLICY, RUN)
     assert verdicts(check)["stall-times-out"] == "wrong"
     (request,) = check.plays[case.name].log
     assert (request.closed_by, request.duration) == ("still sending", None)
@@ -111,7 +111,7 @@ def test_a_case_without_a_request_is_not_judged(server):
         return {"text": ask(url, case) if case.name.endswith("orderly") else ""}
 
     cases = [CASES["cut-in-text-orderly"], CASES["status-400"]]
-    check = check_faults(FunctionPlayer(server, run), cases, POLICY, RUN)
+    check = check_faults(FunctionPlayer(server, run).play, cases, POLICY, RUN)
     silent = [case_ for case_ in check.cases if case_.played == "chat/status-400"]
     assert {one.verdict for one in silent} == {"not judged"}
     assert verdicts(check)["no-retry-where-useless"] == "not judged"
@@ -123,12 +123,12 @@ def test_a_client_that_never_sends_a_request_cannot_be_judged(server):
         raise OSError("wrong address")
 
     with pytest.raises(ProbeError, match=r"no request to .* any of 1 cases; .*OSError: wrong addr"):
-        check_faults(FunctionPlayer(server, run), [CASES["status-400"]], POLICY, RUN)
+        check_faults(FunctionPlayer(server, run).play, [CASES["status-400"]], POLICY, RUN)
 
 
 def test_no_further_case_is_played_after_an_interruption(server):
     player = FunctionPlayer(server, lambda url, case: {"text": ""})
-    check = check_faults(player, [CASES["status-400"]], POLICY, RUN, goes_on=lambda: False)
+    check = check_faults(player.play, [CASES["status-400"]], POLICY, RUN, goes_on=lambda: False)
     assert check.stopped == "interrupted after 0 of 1 cases"
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.checking import Outcome, Policy, case
+from mockllm.checking import Outcome, Policy, Trouble, case
+from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.messages import Answer, read_answer
@@ -35,6 +36,12 @@ def test_the_fields_that_a_quirk_is_about(quirk: str, fields: tuple[str, ...]) -
     found, variant = find(quirk)
     one = case(found.sample_of(variant), "chat", quirk=quirk)
     assert fields_about(one) == fields
+
+
+def test_a_quirk_is_about_the_same_fields_however_the_answer_is_cut() -> None:
+    """A cut makes other events, and no other quirk."""
+    cut = case(SAMPLES["sample-text"], "chat", Variation(split=(3, 1)), "chat-role-every-chunk")
+    assert fields_about(cut) == ("role",)
 
 
 def test_a_quirk_of_calls_in_a_stream_without_one() -> None:
@@ -87,7 +94,7 @@ def test_exceptions_of_the_adapter(tmp_path: Path) -> None:
 
 def test_an_answer_without_a_mistake_is_not_the_adapters() -> None:
     """An error where one is required is right, wherever it is raised."""
-    answer = Answer(Outcome.of(errors=["cut"]), raised="adapter.py:3 in run")
+    answer = Answer(Outcome(errors=(Trouble("cut", raised="adapter.py:3 in run"),)))
     one = case(CALL, "chat", quirk="sse-cut:eof")
     judgement = judge(one, answer.outcome, Policy())
     assert AdapterFrames("adapter.py", ()).of(answer, judgement) == ""

@@ -32,9 +32,7 @@ class InProcess:
         probe = self._factory()
         if hasattr(probe, "offer"):
             probe.offer(tuple(Tool(t.name, t.description, t.parameters) for t in case.tools))
-        outcome = drive(probe, feed_arguments(case, self._level))
-        first = next((error for error in outcome.errors if error.raised), None)
-        self.answers[case.name] = Answer(outcome, raised=first.raised if first else "")
+        self.answers[case.name] = Answer(drive(probe, feed_arguments(case, self._level)))
         return self.answers[case.name]
 
 
