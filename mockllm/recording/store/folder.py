@@ -310,8 +310,11 @@ def _loaded(file: Path) -> tuple[Scenario, ...]:
 
 
 def _extends(scenario: Scenario, base: Scenario) -> bool:
-    """Whether a scenario is another one with more turns, and nothing else."""
-    return not base.restart and base == replace(scenario, turns=scenario.turns[: len(base.turns)])
+    """Whether a scenario is another one with more turns, and nothing else, and its text ends with
+    its turns."""
+    if base.restart or base.any_ids:  # `then` and `ids` stand behind the turns
+        return False
+    return base == replace(scenario, turns=scenario.turns[: len(base.turns)])
 
 
 def _version(status: os.stat_result) -> _Version:
