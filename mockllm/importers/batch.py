@@ -19,11 +19,10 @@ from mockllm.importers.reading import Entry, Unread
 from mockllm.recording.drafting.draft import Draft, Line, Origin
 from mockllm.recording.drafting.drafts import Drafting, drafts
 from mockllm.recording.drafting.matches import MatchRule
-from mockllm.recording.finding import know_tapes, not_found, recorded_before
+from mockllm.recording.finding import not_found, player_of, recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.credentials import masked_url
 from mockllm.redaction.redact import Redactor
-from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import match_key
@@ -210,10 +209,7 @@ class _Batch:
         written = self._folder.write(draft)
         if written.scenario is not None:
             self._written[written.scenario.name] = written
-        self._lines += [
-            replace(line, scenario=written.scenario.name) if written.scenario else line
-            for line in written.report
-        ]
+        self._lines += written.report
 
     def look_for(self, progress: Progress) -> None:
         """Sends the request of each exchange to the folder, as it was recorded, in their order; the
@@ -222,7 +218,10 @@ class _Batch:
         written = {(line.scenario, line.turn) for line in lines.values()}
         if not written:
             return
-        player, session = self._player(), Session("import")
+        scenarios = {scenario.name: scenario for scenario in self.existing}
+        drafted = (draft.scenario for draft in self._written.values())
+        scenarios |= {scenario.name: scenario for scenario in drafted if scenario is not None}
+        player, session = player_of(scenarios, self._written.values()), Session("import")
         reasons: dict[str, str] = {}
         for exchange, _ in counted(self.exchanges, "recordings found again", progress):
             line = lines.get(exchange.source)
@@ -239,16 +238,6 @@ class _Batch:
         self._lines = [
             replace(line, not_found=reasons.get(line.source, "")) for line in self._lines
         ]
-
-    def _player(self) -> Player:
-        scenarios = {scenario.name: scenario for scenario in self.existing}
-        for name, draft in self._written.items():
-            assert draft.scenario is not None
-            scenarios[name] = draft.scenario
-        player = Player(scenarios.values())
-        for draft in self._written.values():
-            know_tapes(player, draft)
-        return player
 
     def write_fixtures(self, path: Path) -> None:
         """Writes the scenarios of a file of aimock, but those whose requests the folder answers."""

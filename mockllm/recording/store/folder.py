@@ -20,6 +20,7 @@ from pathlib import Path
 from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafting.draft import (
     Draft,
+    Line,
     ScenarioFiles,
     file_stem,
     files_of,
@@ -125,7 +126,8 @@ class Folder:
 
         Returns:
             what was written, with the names of its files. It has another name where its own is
-            taken, or where another recorder has changed the scenario that it takes the place of.
+            taken, or where another recorder has changed the scenario that it takes the place of;
+            its report has that name.
         """
         if draft.scenario is None:
             return draft
@@ -134,6 +136,7 @@ class Folder:
 
     def _write(self, draft: Draft) -> Draft:
         assert self._group is not None
+        assert draft.scenario is not None
         scenario, stem = self._named(draft)
         beside = ScenarioFiles(self._path_of, stem, draft, self._of_drafts, self._is_there)
         scenario = beside.scenario(scenario)
@@ -152,7 +155,8 @@ class Folder:
         self._texts[scenario.name] = text
         names = beside.of_drafts
         recorded = {names[name]: turn for name, turn in draft.recorded.items() if name in names}
-        return replace(draft, scenario=scenario, recorded=recorded)
+        report = tuple(_renamed(line, draft.scenario.name, scenario.name) for line in draft.report)
+        return replace(draft, scenario=scenario, recorded=recorded, report=report)
 
     def _put(self, group: _Group) -> None:
         gone = group.gone
@@ -284,6 +288,11 @@ class Folder:
         if self._group is not None and name in self._group.beside:
             return True
         return (self.path / name).exists()
+
+
+def _renamed(line: Line, old: str, name: str) -> Line:
+    description = line.description.replace(f" of {old}", f" of {name}", 1)
+    return replace(line, scenario=name, description=description)
 
 
 def _gone(base: Scenario | None, scenario: Scenario) -> set[str]:
