@@ -130,20 +130,20 @@ class Folder:
     def _write(self, draft: Draft) -> Draft:
         assert self._group is not None
         assert draft.scenario is not None
-        scenario, stem = self._named(draft)
+        base = draft.base if self._has(draft.base) else None
+        scenario, stem = self._named(draft, base)
         beside = ScenarioFiles(self._path_of, stem, draft, self._of_drafts, self._is_there)
         scenario = beside.scenario(scenario)
-        text = self._text(scenario, draft.base, beside.contents)
-        file, content = f"{stem}.yaml", text.encode()
-        if self._replaces(draft):
-            file = self._files[scenario.name]
+        text = self._text(scenario, base, beside.contents)
+        file = f"{stem}.yaml" if base is None else self._files[base.name]
+        content = text.encode()
         if len(content) > MAX_FILE:
             problem = "the conversation is too long for one file"
             raise ScenarioError([Problem(file, 1, 1, "", problem)])
         self._of_drafts |= beside.of_drafts
         self._group.beside |= beside.contents
         self._group.texts[file] = content
-        self._group.gone |= _gone(draft.base, scenario)
+        self._group.gone |= _gone(base, scenario)
         self._remember(file, (scenario,), None)
         self._texts[scenario.name] = text
         names = beside.of_drafts
@@ -197,14 +197,14 @@ class Folder:
                     return files[name]
         return (self.path / name).read_bytes()
 
-    def _named(self, draft: Draft) -> tuple[Scenario, str]:
-        """The scenario under a name of its own, and what the names of its files begin with."""
+    def _named(self, draft: Draft, base: Scenario | None) -> tuple[Scenario, str]:
+        """The scenario under a name of its own, or under that of the one which it replaces, and
+        what the names of its files begin with."""
         scenario = draft.scenario
         assert scenario is not None
-        if self._replaces(draft):
-            assert draft.base is not None
-            name = draft.base.name
-            return replace(scenario, name=name), self._files[name].rpartition(".")[0]
+        if base is not None:
+            stem = self._files[base.name].rpartition(".")[0]
+            return replace(scenario, name=base.name), stem
 
         def is_taken(name: str) -> bool:
             # The file gets the name of the scenario, unless the draft has another for it.
@@ -218,12 +218,12 @@ class Folder:
         """Whether the files of a scenario begin with it, on a system that ignores case, too."""
         return stem.lower() in self._stems or (self.path / f"{stem}.yaml").exists()
 
-    def _replaces(self, draft: Draft) -> bool:
-        """Whether the scenario that a draft replaces is in a file of its own, as it was read."""
-        if draft.base is None:
+    def _has(self, scenario: Scenario | None) -> bool:
+        """Whether a scenario is in a file of its own, as it was read."""
+        if scenario is None:
             return False
-        _, found = self._read.get(self._files.get(draft.base.name, ""), (None, ()))
-        return found == (draft.base,)
+        _, found = self._read.get(self._files.get(scenario.name, ""), (None, ()))
+        return found == (scenario,)
 
     # Files
 
@@ -234,7 +234,7 @@ class Folder:
         Args:
             files: that will be written before.
         """
-        if base is None or base.name != scenario.name or not _extends(scenario, base):
+        if base is None or not _extends(scenario, base):
             return dump(scenario)
         known = self._texts.get(base.name)
         written = known or self._content(self._files[base.name]).decode()
@@ -268,7 +268,7 @@ def _renamed(line: Line, old: str, name: str) -> Line:
 
 def _gone(base: Scenario | None, scenario: Scenario) -> set[str]:
     """The tapes that only the scenario in its old form had."""
-    if base is None or base.name != scenario.name:
+    if base is None:
         return set()
     return _tapes(base) - _tapes(scenario)
 

@@ -131,6 +131,17 @@ def test_an_edited_scenario_is_not_overwritten(path):
     assert all_texts(path) == {"hello": ["hi"], "hello-2": ["hi", "yes"]}
 
 
+def test_a_deleted_scenario_is_written_again(path):
+    """The conversation goes on in a new file, whole, where a person has deleted its file."""
+    write(Folder(path), answer(HELLO, "hi"))
+    folder = Folder(path)
+    drafting = Drafting(known=folder.scenarios(), tape=folder.tape)
+    (path / "hello.yaml").unlink()
+    for draft in drafting.add(answer(MORE, "yes")):
+        drafting.written(draft, folder.write(draft))
+    assert all_texts(path) == {"hello": ["hi", "yes"]}
+
+
 def test_comments_stay(path):
     """Comments that were added to a recording are there after the next turn."""
     write(Folder(path), answer(HELLO, "hi"))
