@@ -60,6 +60,7 @@ class RecordedTurn:
         turn: without times.
         events: the JSON objects of its events; a body is one, in the envelope of its API.
         problem: why `turn` is not all of the answer; "" where it is.
+        complete: whether a stream has its end marker, so that nothing of it is missing.
     """
 
     turn: Turn
@@ -67,24 +68,13 @@ class RecordedTurn:
     id: str = ""
     model: str = ""
     problem: str = ""
+    complete: bool = False
 
 
 def recorded_turn(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> RecordedTurn:
     """The turn of a decompressed answer that is no HTTP error."""
     carrier = answer_carrier(plain, protocol, streamed=streamed)
     return _of_body(plain, protocol) if carrier is None else _of_stream(plain, protocol, carrier)
-
-
-def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
-    """Whether a stream has its end marker, so that nothing of it is missing."""
-    try:
-        plain, wire = exchange.plain(), protocol.decoder()
-        carrier = carrier_of(plain.header("content-type"), protocol.carriers) or protocol.usual
-        for frame in carrier.decode(plain.body):
-            wire.decode(frame)
-    except (MockLLMError, ValueError):
-        return False
-    return wire.complete
 
 
 # Streams
@@ -118,9 +108,11 @@ def _has_content(frame: Frame) -> bool:
 def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> RecordedTurn:
     wire = protocol.decoder()
     timed: list[Timed] = []
+    complete = False
     try:
         for frame in frames:
             timed += [Timed(0, event) for event in wire.decode(frame)]
+        complete = wire.complete and not problem
         timed += [Timed(0, event) for event in wire.close()]
         turn = fold(timed)
     except (MockLLMError, ValueError) as error:
@@ -133,6 +125,7 @@ def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> Re
         next((start.id for start in starts if start.id), ""),
         next((start.model for start in starts if start.model), ""),
         problem,
+        complete,
     )
 
 

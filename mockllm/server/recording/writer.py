@@ -21,7 +21,7 @@ from mockllm.redaction.rules import Rules
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured, detected
-from mockllm.tapes.recorded_turn import is_complete
+from mockllm.tapes.recorded_turn import recorded_turn
 
 Group = Sequence[tuple[int, Captured]]
 """Exchanges in the order in which they ended, each with its number."""
@@ -194,8 +194,9 @@ def _completed(captured: Captured) -> Captured:
     if captured.cut not in ("client", "stalled"):
         return captured
     protocol = detected(captured).protocol
-    if protocol is not None and is_complete(captured, protocol):
-        return replace(captured, cut="")
+    with suppress(WireError):
+        if protocol and recorded_turn(captured.plain(), protocol, streamed=True).complete:
+            return replace(captured, cut="")
     return captured
 
 
