@@ -35,7 +35,7 @@ from tests.recording.exchanging import (
     result,
     user,
 )
-from tests.server.recording.odd_upstream import text_events
+from tests.server.recording.odd_upstream import delta, finish, text_events
 
 
 def drafts(exchanges, origin=LIVE, **options):
@@ -512,6 +512,19 @@ def test_bodies():
     (scenario,) = drafted(responding("hello", "resp_1", "one")).values()
     assert texts(scenario) == ["one"]
     assert scenario.turns[0].timing is None
+
+
+@pytest.mark.parametrize("ids", [("call_1", ""), ("", "call_1"), ("", ""), ("call_2", "")])
+def test_some_call_ids_may_be_absent(ids):
+    """A client that leaves out ids of calls continues the conversation, whichever it leaves out."""
+    function = {"name": "look", "arguments": "{}"}
+    calls = [{"index": n, "id": f"call_{n + 1}", "function": function} for n in range(2)]
+    events = [delta(0, role="assistant", tool_calls=calls), finish("tool_calls"), "[DONE]"]
+    called = exchange(asks(user("hello")), [f"data: {event}\n\n".encode() for event in events])
+    results = [result(id, "x") for id in ids]
+    more = [user("hello"), model(None, *[(id, "look", "{}") for id in ids]), *results]
+    (scenario,) = drafted(called, answer(more, "yes")).values()
+    assert (len(scenario.turns), scenario.any_ids) == (2, False)
 
 
 def test_call_ids_that_are_used_again():
