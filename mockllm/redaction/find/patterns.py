@@ -327,7 +327,13 @@ def part_at_end(text: str) -> tuple[int, int] | None:
 
 # E-mail addresses, those with letters of any language too
 
-_LOCAL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+'-"
+# Letters but Thai, Lao, Burmese and, from the radicals of Chinese on, Chinese, Japanese, Korean.
+_SPACED_LETTER = (
+    r"[^\W_\x00-\x7f\u0e00-\u0eff\u1000-\u109f\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef"
+    r"\U00010000-\U0010ffff]"
+)
+_SPACED = re.compile(rf"(?:[A-Za-z0-9._%+'-]|[\u0300-\u036f]|{_SPACED_LETTER})*")
+_LETTERS = re.compile(r"[^\W_]*")
 _DOMAIN = re.compile(r"@[^\W_](?:[\w-]{0,62})(?:\.[^\W_][\w-]{0,62}){1,10}")
 _LABEL = re.compile(r"xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,63}|[^\W\d_\x00-\x7f]{2,63}")
 _LONGEST_LOCAL = 128
@@ -397,30 +403,11 @@ def _mailbox(before: str) -> str:
     Words of some languages have no space between them, so that a sentence would end in the name.
     Their letters count only where no others are next to the sign.
     """
-    start = len(before)
-    while start and (before[start - 1] in _LOCAL or _is_spaced_letter(before[start - 1])):
-        start -= 1
-    local = before[start:].lstrip("'.%")
-    if local:
-        return local
-    start = len(before)
-    while start and before[start - 1].isalnum():
-        start -= 1
-    return before[start:]
+    local = _at_end(_SPACED, before).lstrip("'.%")
+    return local or _at_end(_LETTERS, before)
 
 
-# From the radicals of Chinese on: Chinese, Japanese, Korean. Before them Thai, Lao and Burmese.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x2E80, 0xD7FF),
-    (0xF900, 0xFAFF),
-    (0xFF00, 0xFFEF),
-)
-
-
-def _is_spaced_letter(character: str) -> bool:
-    code = ord(character)
-    if code < 128 or not (character.isalnum() or 0x300 <= code <= 0x36F):
-        return False
-    return code <= 0xFFFF and not any(first <= code <= last for first, last in _UNSPACED)
+def _at_end(pattern: re.Pattern[str], text: str) -> str:
+    """What a pattern finds at the end of a text; it is read backwards, to take linear time."""
+    found = pattern.match(text[::-1])
+    return found[0][::-1] if found is not None else ""
