@@ -14,7 +14,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.draft import LIVE
 from mockllm.recording.drafting.drafts import Drafting
-from mockllm.recording.drafting.drafts import drafts as drafts_of
 from mockllm.recording.drafting.matches import MatchRule
 from mockllm.redaction.placeholders import wildcards
 from mockllm.replay.compilation.tape_player import is_unedited
@@ -39,8 +38,25 @@ from tests.server.recording.odd_upstream import delta, finish, text_events
 
 
 def drafts(exchanges, origin=LIVE, **options):
-    """The drafts of exchanges of one origin."""
-    return drafts_of([(one, origin) for one in exchanges], Drafting(**options))
+    """The drafts of exchanges of one origin, one for each scenario, in the order of their first
+    requests."""
+    found, drafting = {}, Drafting(**options)
+    for number, one in enumerate(exchanges):
+        for draft in drafting.add(one, origin):
+            name = draft.scenario.name if draft.scenario is not None else f"\0{number}"
+            found[name] = merged(found[name], draft) if name in found else draft
+    yield from found.values()
+
+
+def merged(before, after):
+    """The draft of a scenario from two of it."""
+    return replace(
+        after,
+        recorded={**before.recorded, **after.recorded},
+        report=before.report + after.report,
+        base=before.base,
+        stem=before.stem or after.stem,
+    )
 
 
 def tapes(draft):
