@@ -265,7 +265,7 @@ Body = TextBody | FramesBody
 
 def body_of(data: bytes) -> Body:
     """The body that has these bytes."""
-    return FramesBody(data) if begins_stream(data) else TextBody(decoded(data))
+    return FramesBody(data) if _is_frames(data) else TextBody(decoded(data))
 
 
 def binary_body(data: bytes) -> Body:
@@ -274,4 +274,9 @@ def binary_body(data: bytes) -> Body:
     Raises:
         UnicodeDecodeError: they are no text, and no event stream of AWS.
     """
-    return FramesBody(data) if begins_stream(data) else TextBody(data.decode())
+    return FramesBody(data) if _is_frames(data) else TextBody(data.decode())
+
+
+def _is_frames(data: bytes) -> bool:
+    # A frame is shorter than 32 MiB, so its length begins with one of these bytes; text does not.
+    return data[:1] in (b"\0", b"\1") and begins_stream(data)
