@@ -9,13 +9,12 @@ from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
-from mockllm.framing.carriers import carrier_of
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import FormMistake
 from mockllm.protocols.values import json_object
 from mockllm.scenario.model import Http
 from mockllm.tapes.captured import Captured
-from mockllm.tapes.recorded_turn import recorded_error, recorded_turn
+from mockllm.tapes.recorded_turn import carrier_of, recorded_error, recorded_turn
 
 Transfer = Literal["whole", "broken", "late", "left"]
 """How the connection ended: the answer came whole, it broke off, it had not ended in time, or the

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.errors import UsageError
-from mockllm.framing.carriers import carrier_in, carrier_of
 from mockllm.framing.sse import SSE
 from mockllm.importers.files import contents, json_value
 from mockllm.importers.reading import Entry, as_sent, body_bytes, whole
@@ -24,6 +23,7 @@ from mockllm.protocols.records import Json
 from mockllm.protocols.routes import detect, detect_by_body, model_of
 from mockllm.replay.client_requests import first_body
 from mockllm.tapes.captured import Captured
+from mockllm.tapes.recorded_turn import carrier_in, carrier_of
 
 ENDINGS = (".sse", ".ndjson", ".txt", ".http")
 """The endings of the names of dumps."""

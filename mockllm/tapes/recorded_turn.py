@@ -8,7 +8,7 @@ which JSON can escape and no file can hold, and counts of tokens that no service
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -28,9 +28,10 @@ from mockllm.core.turn import (
 )
 from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
-from mockllm.framing.carriers import carrier_in, carrier_of
+from mockllm.framing.json_array import JSON_ARRAY
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
+from mockllm.protocols.routes import CARRIERS
 from mockllm.protocols.values import encodable, json_object, json_value
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import Http
@@ -85,6 +86,23 @@ def answer_carrier(plain: Captured, protocol: WireProtocol, *, streamed: bool) -
     a stream with one."""
     named = carrier_of(plain.header("content-type"), protocol.carriers)
     return carrier_in(plain.body, protocol.usual) if named is None and streamed else named
+
+
+def carrier_of(content_type: str, among: Iterable[Carrier] = CARRIERS) -> Carrier | None:
+    """The carrier of a stream by its content type; None where other bodies have the same."""
+    named = (carrier for carrier in among if carrier.content_type in content_type)
+    return next((carrier for carrier in named if carrier.name != JSON_ARRAY.name), None)
+
+
+def carrier_in(body: bytes, usual: Carrier) -> Carrier | None:
+    """The carrier of an answer by its bytes, where no content type says it: the usual one of its
+    API, or None for a body. Some services send their streams as plain text."""
+    if body.lstrip()[:1] not in (b"{", b"[", b"<"):
+        return usual
+    try:
+        return usual if len(usual.decode(body)) > 1 else None
+    except StreamFormatError:
+        return None
 
 
 def _of_stream(plain: Captured, protocol: WireProtocol, carrier: Carrier) -> RecordedTurn:
