@@ -31,6 +31,7 @@ from mockllm.redaction.credentials import (
 )
 from mockllm.redaction.find.bodies import Moved, body_of, edited, encoded
 from mockllm.redaction.find.finder import Finder
+from mockllm.redaction.find.patterns import Detector
 from mockllm.redaction.placeholders import (
     Placeholders,
     edits,
@@ -40,7 +41,6 @@ from mockllm.redaction.placeholders import (
     with_length,
 )
 from mockllm.redaction.rules import (
-    Detector,
     Rules,
     compiled_paths,
     compiled_patterns,
