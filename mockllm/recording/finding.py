@@ -21,8 +21,6 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured, detected, request_of
 
-_OWN = ("x-mockllm-",)
-
 
 def player_of(scenarios: Mapping[str, Scenario], written: Iterable[Draft]) -> Player:
     """A player of scenarios, by their names, that reads no tape of a draft as it was written."""
@@ -44,7 +42,9 @@ def not_found(
 ) -> str:
     """Why the request of an exchange does not get back the recording of a turn; "" if it does."""
     found = detected(exchange)
-    headers = {name: value for name, value in exchange.request_headers if name[:10] not in _OWN}
+    # One of ours may name the scenario, and the question is whether the request alone finds it.
+    sent = exchange.request_headers
+    headers = {name: value for name, value in sent if not name.startswith("x-mockllm-")}
     if _plays_only_when_named(player, scenario, turn):
         headers[SCENARIO_HEADER] = scenario
     try:

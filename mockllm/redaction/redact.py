@@ -192,6 +192,7 @@ class Redactor:
         """Keeps the placeholders of an answer for requests that continue it."""
         if not placeholders.known:
             return
+        # The first id is that of the answer; others may be those of earlier answers.
         prefixes = tuple(kind.prefix for kind in _stored())
         ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(prefixes)][:1]
         if '"conversation"' in request:

@@ -174,6 +174,7 @@ def _date_in(value: Any, path: str) -> float | None:
         value = value.get(key) if isinstance(value, dict) else None
     if isinstance(value, str):
         return _seconds(value)
+    # Larger numbers are milliseconds.
     return float(value) if type(value) in (int, float) and 0 < value < 1e11 else None
 
 

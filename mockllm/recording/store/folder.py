@@ -143,7 +143,8 @@ class Folder:
         self._of_drafts |= beside.of_drafts
         self._group.beside |= beside.contents
         self._group.texts[file] = content
-        self._group.gone |= _gone(base, scenario)
+        if base is not None:  # tapes that only the scenario in its old form had
+            self._group.gone |= _tapes(base) - _tapes(scenario)
         self._remember(file, (scenario,), None)
         self._texts[scenario.name] = text
         names = beside.of_drafts
@@ -264,13 +265,6 @@ class Folder:
 def _renamed(line: Line, old: str, name: str) -> Line:
     description = line.description.replace(f" of {old}", f" of {name}", 1)
     return replace(line, scenario=name, description=description)
-
-
-def _gone(base: Scenario | None, scenario: Scenario) -> set[str]:
-    """The tapes that only the scenario in its old form had."""
-    if base is None:
-        return set()
-    return _tapes(base) - _tapes(scenario)
 
 
 def _tapes(scenario: Scenario) -> set[str]:
