@@ -85,19 +85,21 @@ def main() -> None:
     def request() -> HttpAnswer:
         return player.play(ApiCall(protocol, NO_TARGET, {}, body, session)).answer
 
+    redactor = Redactor()
+    drafting = Drafting(pattern=redactor.pattern)
+
     def record() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            redactor, store = Redactor(), Folder(Path(folder))
-            drafting = Drafting(pattern=redactor.pattern)
-            for draft in drafting.add(redactor.captured(exchange)):
-                store.write(draft)
+        for draft in drafting.add(redactor.captured(exchange)):
+            store.write(draft)
 
     cases = list(plain_cases(scenarios, "chat"))[:1]
     walks = {"request": walk(request)}
     answer = request()
     url = protocol.client.service + protocol.client.path
     exchange = Captured("POST", url, (), body, answer.status, answer.headers, answer.chunks)
-    walks["recorded exchange"] = walk(record)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Folder(Path(folder))
+        walks["recorded exchange"] = walk(record)
     walks["check"] = walk(lambda: examine(REFERENCES["chat"], cases))
     for name, found in walks.items():
         most = ", ".join(f"{file} {count}" for file, count in found.files.most_common(4))

@@ -9,13 +9,12 @@ from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
-from mockllm.framing.carriers import carrier_of
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import FormMistake
 from mockllm.protocols.values import json_object
 from mockllm.scenario.model import Http
 from mockllm.tapes.captured import Captured
-from mockllm.tapes.recorded_turn import is_complete, recorded_error, recorded_turn
+from mockllm.tapes.recorded_turn import carrier_of, recorded_error, recorded_turn
 
 Transfer = Literal["whole", "broken", "late", "left"]
 """How the connection ended: the answer came whole, it broke off, it had not ended in time, or the
@@ -103,7 +102,7 @@ def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> R
     if carrier is None:
         complete = not recorded.problem
     else:
-        complete = is_complete(plain, protocol)
+        complete = recorded.complete
         mistakes = stream_mistakes(plain.body, protocol, carrier)
     ending = _ending(reply, recorded.turn, complete=complete)
     return Reading(reply, ending, recorded.turn, mistakes, recorded.problem)

@@ -17,13 +17,12 @@ from mockllm.importers import aimock
 from mockllm.importers.file_formats import READERS, detect
 from mockllm.importers.reading import Entry, Unread
 from mockllm.recording.drafting.draft import Draft, Line, Origin
-from mockllm.recording.drafting.drafts import Drafting, drafts
+from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.drafting.matches import MatchRule
-from mockllm.recording.finding import know_tapes, not_found, recorded_before
+from mockllm.recording.finding import not_found, player_of, recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.credentials import masked_url
 from mockllm.redaction.redact import Redactor
-from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import match_key
@@ -55,7 +54,7 @@ _NO_KIND = (
 
 
 _MOST_TOGETHER = 100
-"""Scenarios that are written together: the disk is waited for once for all of them."""
+"""Exchanges that are written together: the disk is waited for once for all of them."""
 
 _GENERIC = ("answer", "body", "output", "response", "stream")
 """Names of files that say nothing: the name of the folder is used."""
@@ -118,12 +117,12 @@ def import_files(
     )
     for name, group in batch.read_again.items():
         drafting.adopt(name, group)
-    exchanges = counted(batch.exchanges, "exchanges compared", progress)
-    drafted = counted(list(drafts(exchanges, drafting)), "scenarios written", progress)
-    while together := tuple(islice(drafted, _MOST_TOGETHER)):
+    exchanges = counted(batch.exchanges, "exchanges written", progress)
+    while together := tuple(islice(exchanges, _MOST_TOGETHER)):
         with folder.group():
-            for draft in together:
-                batch.write(draft)
+            for exchange, origin in together:
+                for draft in drafting.add(exchange, origin):
+                    drafting.written(draft, batch.write(draft))
     batch.look_for(progress)
     for path in batch.fixtures:
         batch.write_fixtures(path)
@@ -153,7 +152,7 @@ class _Batch:
         """The exchanges as they were recorded, with their secrets, by their sources."""
         self.root = Path()
         self.fixtures: list[Path] = []
-        self._written: dict[str, Draft] = {}
+        self._written: list[Draft] = []
 
     def read(self, path: Path) -> None:
         """Adds the exchanges of a file; a file that cannot be read is reported as skipped."""
@@ -205,15 +204,12 @@ class _Batch:
         self._requests[source] = request
         self._lines.append(Line(source, "skipped", reason))
 
-    def write(self, draft: Draft) -> None:
-        """Writes a draft, and adds its lines to the report."""
+    def write(self, draft: Draft) -> Draft:
+        """Writes a draft, and adds its lines to the report; returns what was written."""
         written = self._folder.write(draft)
-        if written.scenario is not None:
-            self._written[written.scenario.name] = written
-        self._lines += [
-            replace(line, scenario=written.scenario.name) if written.scenario else line
-            for line in written.report
-        ]
+        self._written.append(written)
+        self._lines += written.report
+        return written
 
     def look_for(self, progress: Progress) -> None:
         """Sends the request of each exchange to the folder, as it was recorded, in their order; the
@@ -222,7 +218,10 @@ class _Batch:
         written = {(line.scenario, line.turn) for line in lines.values()}
         if not written:
             return
-        player, session = self._player(), Session("import")
+        scenarios = {scenario.name: scenario for scenario in self.existing}
+        drafted = (draft.scenario for draft in self._written)
+        scenarios |= {scenario.name: scenario for scenario in drafted if scenario is not None}
+        player, session = player_of(scenarios, self._written), Session("import")
         reasons: dict[str, str] = {}
         for exchange, _ in counted(self.exchanges, "recordings found again", progress):
             line = lines.get(exchange.source)
@@ -239,16 +238,6 @@ class _Batch:
         self._lines = [
             replace(line, not_found=reasons.get(line.source, "")) for line in self._lines
         ]
-
-    def _player(self) -> Player:
-        scenarios = {scenario.name: scenario for scenario in self.existing}
-        for name, draft in self._written.items():
-            assert draft.scenario is not None
-            scenarios[name] = draft.scenario
-        player = Player(scenarios.values())
-        for draft in self._written.values():
-            know_tapes(player, draft)
-        return player
 
     def write_fixtures(self, path: Path) -> None:
         """Writes the scenarios of a file of aimock, but those whose requests the folder answers."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from mockllm.core.http import Ending, TimedBytes
+from mockllm.core.http import Ending, TimedBytes, reason_phrase
 from mockllm.core.request import Request
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
@@ -61,6 +60,7 @@ def _dumped(interactions: list[dict[str, Any]], *, allow_unicode: bool) -> str:
 
 
 def _interaction(exchange: Captured) -> dict[str, Any]:
+    reason = reason_phrase(exchange.status) if exchange.reason is None else exchange.reason
     return {
         "request": {
             "body": _text(exchange.request_body),
@@ -71,7 +71,7 @@ def _interaction(exchange: Captured) -> dict[str, Any]:
         "response": {
             "body": {"string": _text(exchange.body)},
             "headers": _lists(exchange.headers),
-            "status": {"code": exchange.status, "message": _phrase(exchange)},
+            "status": {"code": exchange.status, "message": reason},
         },
     }
 
@@ -86,15 +86,6 @@ def _lists(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for name, value in headers:
         lists.setdefault(name, []).append(value)
     return lists
-
-
-def _phrase(exchange: Captured) -> str:
-    if exchange.reason is not None:
-        return exchange.reason
-    try:
-        return HTTPStatus(exchange.status).phrase
-    except ValueError:
-        return ""
 
 
 # Exchanges

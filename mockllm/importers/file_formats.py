@@ -26,10 +26,10 @@ _FLOW_ENDINGS = (".flow", ".flows", ".mitm", ".mitmproxy")
 
 _CASSETTE = re.compile(rb"^(?:interactions|http_interactions)[ \t]*:", re.MULTILINE)
 _STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:HTTP/[\d.]+ \d{3}|(?:data|event|id|retry)?:)")
-# A mapping whose first key is text, or bytes as in files of Python 2.
 _LINES = re.compile(rb"\s*\{[^\n]*\}\s*\n\{")
 """Two objects, each in its line: no JSON file has these."""
 
+# A mapping whose first key is text, or bytes as in files of Python 2.
 _FLOWS = re.compile(rb"\d{1,12}:\d{1,3}:[\w ]*[;,]")
 _READ = (".yaml", ".yml", ".json", ".har", *_FLOW_ENDINGS, *sse_dump.ENDINGS)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,9 @@ from mockllm.core.http import unusual_reason
 from mockllm.core.text import display
 from mockllm.errors import WireError
 from mockllm.importers.files import contents
-from mockllm.importers.reading import Entry, Unread, header_pairs, untimed_exchange
+from mockllm.importers.reading import Entry, Unread, as_sent, header_pairs, whole
 from mockllm.redaction.credentials import masked_url
-from mockllm.tapes.captured import Cut
+from mockllm.tapes.captured import Captured, Cut
 
 MAX_DEPTH = 32
 """How deeply lists and mappings may be nested."""
@@ -161,20 +160,21 @@ def _exchange(flow: dict[str, Any], request: dict[str, Any], url: str, source: s
         raise WireError(f"no answer came: {_error(flow) or 'the flow has no response'}")
     if flow.get("websocket") or response.get("status_code") == _SWITCHING_PROTOCOLS:
         raise WireError("it is a WebSocket, which is not played")
-    headers = header_pairs(response.get("headers"))
-    one = untimed_exchange(
-        source=source,
-        method=method,
-        url=url,
-        request_headers=header_pairs(request.get("headers")),
-        request_body=_content(request, "request", ""),
-        status=_status(response),
-        headers=headers,
-        body=_content(response, "answer", _error(flow)),
+    exchange = Captured(
+        method,
+        url,
+        header_pairs(request.get("headers")),
+        _content(request, "request", ""),
+        _status(response),
+        header_pairs(response.get("headers")),
+        whole(_content(response, "answer", _error(flow))),
+        cut=_cut(_error(flow)),
         at=_seconds(request.get("timestamp_start")),
+        source=source,
+        reason=_reason(response),
+        trailers=header_pairs(response.get("trailers")),
     )
-    trailers = header_pairs(response.get("trailers"))
-    return replace(one, cut=_cut(_error(flow)), reason=_reason(response), trailers=trailers)
+    return as_sent(exchange)
 
 
 def _content(message: dict[str, Any], name: str, error: str) -> bytes:

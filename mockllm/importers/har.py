@@ -15,13 +15,16 @@ from mockllm.importers.files import contents, json_value
 from mockllm.importers.reading import (
     Entry,
     Unread,
+    as_sent,
     body_bytes,
     from_base64,
     header_pairs,
+    reason_of,
     timestamp,
-    untimed_exchange,
+    whole,
 )
 from mockllm.redaction.credentials import masked_url
+from mockllm.tapes.captured import Captured
 
 
 def read(path: Path) -> list[Entry]:
@@ -51,18 +54,20 @@ def _exchange(entry: Any, source: str) -> Entry:
     if not isinstance(content, dict) or not isinstance(content.get("text"), str):
         return Unread(source, "the archive was saved without the bodies of answers", sent)
     try:
-        return untimed_exchange(
-            source=source,
-            method=method,
-            url=url,
-            request_headers=header_pairs(request.get("headers")),
-            request_body=_sent(request.get("postData")),
-            status=int(response["status"]),
-            headers=header_pairs(response.get("headers")),
-            body=_text(content, "encoding"),
+        status = int(response["status"])
+        exchange = Captured(
+            method,
+            url,
+            header_pairs(request.get("headers")),
+            _sent(request.get("postData")),
+            status,
+            header_pairs(response.get("headers")),
+            whole(_text(content, "encoding")),
             at=timestamp(entry.get("startedDateTime")),
-            reason=response.get("statusText"),
+            source=source,
+            reason=reason_of(status, response.get("statusText")),
         )
+        return as_sent(exchange)
     except (WireError, ValueError) as error:
         return Unread(source, str(error), sent)
 

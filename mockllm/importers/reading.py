@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from mockllm.core.http import TimedBytes, unusual_reason
 from mockllm.errors import WireError
-from mockllm.framing.content_coding import decompressed
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import utf8_text
 from mockllm.tapes.captured import Captured
@@ -31,45 +30,33 @@ Entry = Captured | Unread
 """An entry of a file."""
 
 
-def untimed_exchange(
-    *,
-    source: str,
-    method: str,
-    url: str,
-    request_headers: tuple[tuple[str, str], ...],
-    request_body: bytes,
-    status: int,
-    headers: tuple[tuple[str, str], ...],
-    body: bytes,
-    at: float = 0.0,
-    reason: Any = None,
-) -> Captured:
-    """An exchange from a file without chunks and times: its body is one chunk, at once.
-
-    Args:
-        at: when it was sent, in seconds since 1970; 0 where that is not known.
-        reason: the reason phrase, as the file has it. One that is empty, as of HTTP/2, or that no
-            status line can have is not kept.
+def as_sent(exchange: Captured) -> Captured:
+    """The exchange of a file as client and service sent it, but for a compressed request, which is
+    decompressed.
 
     Raises:
         WireError: the request cannot be decompressed.
     """
-    request_headers, request_body = _plain_request(request_headers, request_body, source)
-    return Captured(
-        method=method.upper(),
-        url=url,
-        request_headers=request_headers,
-        request_body=request_body,
-        status=status,
-        headers=_fitting_headers(headers, body),
-        chunks=(TimedBytes(0, body),) if body else (),
-        at=at,
-        source=source,
-        reason=_reason(status, reason),
+    exchange = replace(
+        exchange,
+        method=exchange.method.upper(),
+        request_headers=_fitting_headers(exchange.request_headers, exchange.request_body),
+        headers=_fitting_headers(exchange.headers, exchange.body),
     )
+    plain = exchange.plain_request()
+    if plain is exchange:
+        return exchange
+    return replace(plain, request_headers=_without_coding(plain.request_headers))
 
 
-def _reason(status: int, reason: Any) -> str | None:
+def whole(body: bytes) -> tuple[TimedBytes, ...]:
+    """The chunks of a body from a file without chunks and times: one, at once."""
+    return (TimedBytes(0, body),) if body else ()
+
+
+def reason_of(status: int, reason: Any) -> str | None:
+    """A reason phrase as a file has it. One that is empty, as of HTTP/2, or that no status line can
+    have is not kept."""
     if not isinstance(reason, str) or not reason.isascii() or not reason.isprintable():
         return None
     return unusual_reason(status, reason.strip() or None)
@@ -88,17 +75,6 @@ def _fitting_headers(headers: _Headers, body: bytes) -> _Headers:
 
 def _without_coding(headers: _Headers) -> _Headers:
     return tuple(pair for pair in headers if pair[0] not in ("content-encoding", "content-length"))
-
-
-def _plain_request(headers: _Headers, body: bytes, source: str) -> tuple[_Headers, bytes]:
-    """The headers and the body of a request, decompressed: some clients compress it."""
-    headers = _fitting_headers(headers, body)
-    encoding = next((value for name, value in headers if name == "content-encoding"), "")
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity"):
-        return headers, body
-    plain = decompressed((TimedBytes(0, body),), encoding, source)
-    return _without_coding(headers), b"".join(chunk.data for chunk in plain)
 
 
 def body_bytes(value: Any) -> bytes:

@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.errors import UsageError
-from mockllm.framing.carriers import carrier_in, carrier_of
 from mockllm.framing.sse import SSE
 from mockllm.importers.files import contents, json_value
-from mockllm.importers.reading import Entry, body_bytes, untimed_exchange
+from mockllm.importers.reading import Entry, as_sent, body_bytes, whole
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.protocols.routes import detect, detect_by_body, model_of
 from mockllm.replay.client_requests import first_body
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.recorded_turn import carrier_in, carrier_of
 
 ENDINGS = (".sse", ".ndjson", ".txt", ".http")
 """The endings of the names of dumps."""
@@ -75,18 +76,17 @@ def read(path: Path) -> list[Entry]:
     if protocol is not None:
         sent = sent or body_bytes(_minimal(protocol, model, path.stem, stream=streamed))
         url = url or _usual_url(protocol, model, stream=streamed)
-    return [
-        untimed_exchange(
-            source=str(path),
-            method="POST",
-            url=url,
-            request_headers=(("content-type", "application/json"),),
-            request_body=sent,
-            status=status or request.status,
-            headers=headers or (("content-type", content_type),),
-            body=body,
-        )
-    ]
+    exchange = Captured(
+        "POST",
+        url,
+        (("content-type", "application/json"),),
+        sent,
+        status or request.status,
+        headers or (("content-type", content_type),),
+        whole(body),
+        source=str(path),
+    )
+    return [as_sent(exchange)]
 
 
 def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> Json:

@@ -15,13 +15,16 @@ from mockllm.importers.files import contents, json_value, yaml_value
 from mockllm.importers.reading import (
     Entry,
     Unread,
+    as_sent,
     body_bytes,
     from_base64,
     header_pairs,
+    reason_of,
     timestamp,
-    untimed_exchange,
+    whole,
 )
 from mockllm.redaction.credentials import masked_url
+from mockllm.tapes.captured import Captured
 
 _KEYS = ("interactions", "http_interactions")
 
@@ -70,18 +73,20 @@ def exchange(entry: Any, source: str) -> Entry:
     method = str(request.get("method") or "GET")
     url = str(request.get("uri") or request.get("url") or "")
     try:
-        return untimed_exchange(
-            source=source,
-            method=method,
-            url=url,
-            request_headers=header_pairs(request.get("headers")),
-            request_body=_body(request),
-            status=_status(response),
-            headers=header_pairs(response.get("headers")),
-            body=_body(response),
+        status = _status(response)
+        captured = Captured(
+            method,
+            url,
+            header_pairs(request.get("headers")),
+            _body(request),
+            status,
+            header_pairs(response.get("headers")),
+            whole(_body(response)),
             at=timestamp(entry.get("recorded_at")),
-            reason=_reason(response),
+            source=source,
+            reason=reason_of(status, _reason(response)),
         )
+        return as_sent(captured)
     except WireError as error:
         return Unread(source, str(error), f"{method} {masked_url(url)}")
 

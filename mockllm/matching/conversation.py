@@ -11,7 +11,7 @@ index of the turn where a scenario repeats or restarts.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mockllm.core.record import record
@@ -280,6 +280,11 @@ def calls_agree(
         return True
     if not planned:  # most turns have no calls, and neither has the history
         return not turn.calls
+    return are_echoed(planned, turn)
+
+
+def are_echoed(planned: Iterable[PlannedCall], turn: ModelTurn) -> bool:
+    """Whether a turn of the history has these calls and no others. Clients may leave out ids."""
     echoed = [(call.name, call.id) for call in turn.calls]
     # A malformed call may be missing. It is compared last, so that where ids are absent it does
     # not use up the echo of another call.

@@ -18,11 +18,18 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
 from mockllm.errors import StreamFormatError
-from mockllm.framing.carriers import CARRIERS
+from mockllm.framing.carrier import Carrier
+from mockllm.framing.eventstream import EVENTSTREAM
+from mockllm.framing.json_array import JSON_ARRAY
+from mockllm.framing.ndjson import NDJSON
+from mockllm.framing.sse import SSE
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Address, Operation, WireProtocol
 from mockllm.protocols.records import Fields, Json, identity
 from mockllm.protocols.values import json_object
+
+CARRIERS: tuple[Carrier, ...] = (SSE, JSON_ARRAY, NDJSON, EVENTSTREAM)
+"""All forms in which frames travel."""
 
 _MOST_VALUES = 16
 """How many events of a stream are searched."""

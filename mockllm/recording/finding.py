@@ -1,12 +1,12 @@
 """Whether what was recorded is found again: its own request gets its own bytes back.
 
-`mockllm import` asks for every exchange once all are written, in their order. A recorder asks after
-each write.
+`mockllm import` asks for every exchange once all are written, in their order. A recorder asks for
+those of a group once that is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from mockllm.errors import MockLLMError
@@ -18,12 +18,23 @@ from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.ignoring import competing
-from mockllm.scenario.model import Scenario, TextCondition
-from mockllm.scenario.route_model import RouteSpec
+from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured, detected, request_of
 
-_OWN = ("x-mockllm-",)
+
+def player_of(scenarios: Mapping[str, Scenario], written: Iterable[Draft]) -> Player:
+    """A player of scenarios, by their names, that reads no tape of a draft as it was written."""
+    player = Player(scenarios.values())
+    for draft in written:
+        if draft.scenario is None:
+            continue
+        scenario = scenarios[draft.scenario.name]
+        for index, turn in enumerate(scenario.turns):
+            drafted = draft.recorded.get(turn.recorded.file) if turn.recorded is not None else None
+            if drafted is not None:
+                tape, content, decoded = drafted.tape, drafted.content, drafted.decoded
+                player.recordings.know(scenario, index, tape, content, decoded)
+    return player
 
 
 def not_found(
@@ -31,7 +42,9 @@ def not_found(
 ) -> str:
     """Why the request of an exchange does not get back the recording of a turn; "" if it does."""
     found = detected(exchange)
-    headers = {name: value for name, value in exchange.request_headers if name[:10] not in _OWN}
+    # One of ours may name the scenario, and the question is whether the request alone finds it.
+    sent = exchange.request_headers
+    headers = {name: value for name, value in sent if not name.startswith("x-mockllm-")}
     if _plays_only_when_named(player, scenario, turn):
         headers[SCENARIO_HEADER] = scenario
     try:
@@ -74,37 +87,8 @@ def _route_request(exchange: Captured, headers: dict[str, str]) -> RouteRequest:
     return RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
 
 
-def know_tapes(player: Player, written: Draft, scenario: Scenario | None = None) -> None:
-    """Tells a player the tapes of a draft as they were written, so that it reads no file.
-
-    Args:
-        scenario: of the draft as it was written last, where that was after it.
-    """
-    scenario = scenario or written.scenario
-    assert scenario is not None
-    for index, turn in enumerate(scenario.turns):
-        file = turn.recorded.file if turn.recorded is not None else ""
-        drafted = written.recorded.get(file)
-        if drafted is not None:
-            tape, content, decoded = drafted.tape, drafted.content, drafted.decoded
-            player.recordings.know(scenario, index, tape, content, decoded)
-
-
-def not_found_after_write(
-    competing: Iterable[Scenario],
-    exchange: Captured,
-    written: Scenario,
-    turn: int,
-    draft: Draft,
-) -> str:
-    """Why the request of an exchange that was just written does not get back its recording.
-
-    Args:
-        competing: the scenarios that may answer it, too (`Competing.of`).
-        draft: of the exchange, as it was written.
-    """
-    player = Player((*competing, written))
-    know_tapes(player, draft, written)
+def not_found_after_write(player: Player, exchange: Captured, written: Scenario, turn: int) -> str:
+    """Why the request of an exchange that was just written does not get back its recording."""
     session = Session("recording")
     for scenario, index in recorded_before(player, exchange, written.name, turn):
         session.note_played(scenario.name, index)
@@ -112,46 +96,6 @@ def not_found_after_write(
     for _ in range(attempts):
         session.attempt(written, turn, attempts)
     return not_found(player, exchange, written.name, turn, session)
-
-
-class Competing:
-    """The scenarios of a folder, so that those are found at once that compete for the requests of
-    one: not each of thousands is looked at for each that is written."""
-
-    def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
-        self.by_name: dict[str, Scenario] = {}
-        self._groups: dict[RouteSpec | TextCondition | None, dict[str, None]] = {}
-        self._order: dict[str, int] = {}
-        for scenario in scenarios:
-            self.keep(scenario)
-
-    def keep(self, scenario: Scenario) -> None:
-        """Adds a scenario, in place of the one with its name."""
-        old = self.by_name.get(scenario.name)
-        if old is not None:
-            del self._groups[_group(old)][old.name]
-        self._order.setdefault(scenario.name, len(self._order))
-        self.by_name[scenario.name] = scenario
-        self._groups.setdefault(_group(scenario), {})[scenario.name] = None
-
-    def of(self, scenario: Scenario) -> tuple[Scenario, ...]:
-        """The others that may answer a request that a scenario was recorded from."""
-        group = _group(scenario)
-        names: Iterable[str] = self._groups.get(group, ())
-        if scenario.route is None and (scenario.match is None or scenario.match.user is None):
-            # It has no condition that tells the others apart.
-            names = (name for name, other in self.by_name.items() if other.route is None)
-        elif scenario.route is None:
-            names = (*self._groups.get(None, ()), *names)
-        others = set(names) - {scenario.name}
-        return tuple(self.by_name[name] for name in sorted(others, key=self._order.__getitem__))
-
-
-def _group(scenario: Scenario) -> RouteSpec | TextCondition | None:
-    if scenario.route is not None:
-        return scenario.route
-    user = competing(scenario.match.user) if scenario.match is not None else None
-    return user if user is not None and user.op == "equals" else None
 
 
 def recorded_before(

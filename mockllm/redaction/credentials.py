@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from mockllm.redaction.find.patterns import credentials_in, emails, part_at_end
+from mockllm.redaction.find.patterns import credentials_in, part_at_end
+from mockllm.redaction.find.personal import emails
 from mockllm.redaction.find.secret_names import (
     NAMES,
     field_strength,

@@ -11,9 +11,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from mockllm.core.http import TimedBytes
 from mockllm.core.request import Request
-from mockllm.framing.content_coding import decompressed
 from mockllm.matching.fingerprint import (
     MAX_STRINGS,
     form_fields,
@@ -33,6 +31,7 @@ from mockllm.redaction.credentials import (
 )
 from mockllm.redaction.find.bodies import Moved, body_of, edited, encoded
 from mockllm.redaction.find.finder import Finder
+from mockllm.redaction.find.patterns import Detector
 from mockllm.redaction.placeholders import (
     Placeholders,
     edits,
@@ -42,7 +41,6 @@ from mockllm.redaction.placeholders import (
     with_length,
 )
 from mockllm.redaction.rules import (
-    Detector,
     Rules,
     compiled_paths,
     compiled_patterns,
@@ -109,7 +107,7 @@ class Redactor:
             WireError: a body is compressed in a way that is not known here, so that it cannot be
                 searched.
         """
-        plain = _plain(captured)
+        plain = captured.plain().plain_request()
         if placeholders is None:
             placeholders = self.placeholders(plain)
         bodies = body_of(plain.request_body), body_of(plain.body)
@@ -194,6 +192,7 @@ class Redactor:
         """Keeps the placeholders of an answer for requests that continue it."""
         if not placeholders.known:
             return
+        # The first id is that of the answer; others may be those of earlier answers.
         prefixes = tuple(kind.prefix for kind in _stored())
         ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(prefixes)][:1]
         if '"conversation"' in request:
@@ -225,22 +224,6 @@ def _continued(body: bytes) -> list[str]:
 
 
 # Bodies
-
-_CODING = "content-encoding"
-
-
-def _plain(captured: Captured) -> Captured:
-    captured = captured.plain()
-    headers = captured.request_headers
-    coding = next((value.strip().lower() for name, value in headers if name == _CODING), "")
-    if coding in ("", "identity"):
-        return captured
-    chunks = decompressed((TimedBytes(0, captured.request_body),), coding, captured.source)
-    return replace(
-        captured,
-        request_headers=tuple(pair for pair in headers if pair[0] != _CODING),
-        request_body=b"".join(chunk.data for chunk in chunks),
-    )
 
 
 def _with_request(captured: Captured, plain: Captured, body: bytes) -> Captured:

@@ -1,4 +1,4 @@
-"""What counts as a secret: the kinds that are searched, what a user adds, by a pattern or a path in
+"""What a user calls secret: the kinds that are searched, what he adds, by a pattern or a path in
 JSON such as `$.user` or `$..email`, and what he keeps. `[redact]` of `mockllm.toml`, and options.
 """
 
@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,31 +16,7 @@ from mockllm.core.jsonpaths import EXAMPLES, path_pattern
 from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError, WireError
-from mockllm.redaction.find.patterns import PATTERNS, credentials_in, emails, part_at_end
-from mockllm.redaction.find.personal import PERSONAL
-
-EMAIL = "e-mail address"
-PASSWORD = "password or key"  # noqa: S105
-_KEY_PART = "part of a key"
-_NAMES = {EMAIL: "email", PASSWORD: "password"}
-_OTHERS = ("private key", "AWS secret key", "cookie", _KEY_PART, EMAIL, PASSWORD)
-
-
-@cache
-def kind_name(kind: str) -> str:
-    """The name of a kind in the configuration: `GitHub token` is `github-token`."""
-    if kind.startswith("field "):
-        return _NAMES[PASSWORD]
-    return _NAMES.get(kind) or re.sub(r"[^a-z0-9]+", "-", kind.lower())
-
-
-@cache
-def kinds() -> dict[str, bool]:
-    """All kinds by their names in the configuration, and whether each is on by default."""
-    named = sorted(
-        {kind_name(kind) for kind in (*_OTHERS, *(pattern.kind for pattern in PATTERNS))}
-    )
-    return dict.fromkeys(named, True) | dict.fromkeys(map(kind_name, PERSONAL), False)
+from mockllm.redaction.find.patterns import kinds
 
 
 def known_kind(name: str, where: str) -> str:
@@ -57,45 +32,6 @@ def known_kind(name: str, where: str) -> str:
         return name
     hint = did_you_mean(name, kinds(), f"{documentation.page('secrets')} lists them")
     raise UsageError(f"{where}: {name!r} is no kind of secret; {hint}")
-
-
-class Detector:
-    """Finds the secrets of the kinds that are switched on.
-
-    Args:
-        on: names of kinds that are off by default.
-        off: names of kinds that are not searched.
-    """
-
-    def __init__(self, on: frozenset[str] = frozenset(), off: frozenset[str] = frozenset()) -> None:
-        self._off = off
-        self._personal = [
-            (kind, find)
-            for kind, find in PERSONAL.items()
-            if kind_name(kind) in on and kind_name(kind) not in off
-        ]
-
-    def is_off(self, kind: str) -> bool:
-        """Whether secrets of a kind stay."""
-        return bool(self._off) and kind_name(kind) in self._off
-
-    def find(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-        """The secrets in a text that is no document, each with its kind; they may overlap."""
-        for kind, span in self._all(text):
-            if not self.is_off(kind):
-                yield kind, span
-
-    def _all(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-        yield from credentials_in(text)
-        yield from ((EMAIL, span) for span in emails(text))
-        for kind, find in self._personal:
-            yield from ((kind, span) for span in find(text))
-        part = part_at_end(text)
-        if part is not None:
-            yield _KEY_PART, part
-
-
-# What the user adds and keeps
 
 
 def compiled_paths(paths: Iterable[str], where: str = "") -> re.Pattern[str] | None:
@@ -174,10 +110,6 @@ class Keep:
     kinds: frozenset[str] = frozenset()
     places: tuple[tuple[str, re.Pattern[str]], ...] = ()
     patterns: tuple[TimedPattern, ...] = ()
-
-    def matches(self, secret: str) -> bool:
-        """Whether a pattern keeps a secret."""
-        return any(searched(pattern.is_whole, secret) for pattern in self.patterns)
 
 
 _IN = re.compile(r"(.*?)\s+in\s+(\$.*)\Z", re.DOTALL)

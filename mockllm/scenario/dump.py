@@ -22,7 +22,7 @@ from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.part_model import AutoPart, Citation, FramePart, MediaSource, ToolPart
 from mockllm.scenario.reading.media import usual_type
-from mockllm.scenario.reading.tables import FIELDS, properties
+from mockllm.scenario.reading.tables import FIELDS, PROPERTIES
 from mockllm.scenario.reading.turns import NOT_DRAWN
 from mockllm.scenario.route_model import Pending, RouteAnswer, RouteSpec
 from mockllm.scenario.yamltext import Flow, FlowMap, TextFile, write
@@ -70,7 +70,7 @@ def _layout(kind: Any) -> tuple[tuple[str, str, Any, _Write], ...]:
     names = FIELDS.get(definition, {})
     return tuple(
         (key, name, defaults[name], _writer(key, schema))
-        for key, schema in properties(definition).items()
+        for key, schema in PROPERTIES[definition].items()
         if (name := names.get(key, key)) in defaults
     )
 
@@ -128,7 +128,7 @@ def _attempts(attempts: tuple[m.TurnSpec, ...]) -> list[Any]:
         if attempt.http is not None:
             error = _keys(attempt.http)
             keys |= {"http": error.pop("status")} | error
-        written.append({key: keys[key] for key in properties("attempt") if key in keys})
+        written.append({key: keys[key] for key in PROPERTIES["attempt"] if key in keys})
     return written
 
 

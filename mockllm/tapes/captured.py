@@ -53,6 +53,8 @@ CUTS: Mapping[Cut, str] = {
 }
 """The descriptions of incomplete answers."""
 
+_Pairs = tuple[tuple[str, str], ...]
+
 
 @record
 class Captured:
@@ -105,12 +107,33 @@ class Captured:
         Raises:
             WireError: an unknown content coding, or data that are not compressed with it.
         """
-        encoding = self.header("content-encoding").strip().lower()
-        if encoding in ("", "identity"):
+        plain = _decompressed(self.headers, self.chunks, self.source)
+        return self if plain is None else replace(self, headers=plain[0], chunks=plain[1])
+
+    def plain_request(self) -> Captured:
+        """The same exchange with the body of its request decompressed: some clients compress it.
+
+        Raises:
+            WireError: as `plain`.
+        """
+        sent = (TimedBytes(0, self.request_body),)
+        plain = _decompressed(self.request_headers, sent, self.source)
+        if plain is None:
             return self
-        headers = tuple(pair for pair in self.headers if pair[0] != "content-encoding")
-        chunks = decompressed(self.chunks, encoding, self.source)
-        return replace(self, headers=headers, chunks=chunks)
+        body = b"".join(chunk.data for chunk in plain[1])
+        return replace(self, request_headers=plain[0], request_body=body)
+
+
+def _decompressed(
+    headers: _Pairs, chunks: tuple[TimedBytes, ...], source: str
+) -> tuple[_Pairs, tuple[TimedBytes, ...]] | None:
+    """Headers and chunks without their content coding; None if they have none."""
+    coding = next((value for name, value in headers if name == "content-encoding"), "")
+    coding = coding.strip().lower()
+    if coding in ("", "identity"):
+        return None
+    others = tuple(pair for pair in headers if pair[0] != "content-encoding")
+    return others, decompressed(chunks, coding, source)
 
 
 @record
@@ -151,6 +174,7 @@ def _date_in(value: Any, path: str) -> float | None:
         value = value.get(key) if isinstance(value, dict) else None
     if isinstance(value, str):
         return _seconds(value)
+    # Larger numbers are milliseconds.
     return float(value) if type(value) in (int, float) and 0 < value < 1e11 else None
 
 
@@ -233,9 +257,6 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
         trailers=_pairs(head.get("trailers", [])),
     )
     return Tape(head["api"], head["streamed"], exchange), head["chunks"]
-
-
-_Pairs = tuple[tuple[str, str], ...]
 
 
 def _request(value: Any, name: str) -> tuple[str, str, _Pairs, bytes]:

@@ -8,7 +8,7 @@ which JSON can escape and no file can hold, and counts of tokens that no service
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -29,9 +29,10 @@ from mockllm.core.turn import (
 )
 from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
-from mockllm.framing.carriers import carrier_in, carrier_of
+from mockllm.framing.json_array import JSON_ARRAY
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
+from mockllm.protocols.routes import CARRIERS
 from mockllm.protocols.values import encodable, json_object, json_value
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import Http
@@ -61,6 +62,7 @@ class RecordedTurn:
         turn: without times.
         events: the JSON objects of its events; a body is one, in the envelope of its API.
         problem: why `turn` is not all of the answer; "" where it is.
+        complete: whether a stream has its end marker, so that nothing of it is missing.
     """
 
     turn: Turn
@@ -68,24 +70,13 @@ class RecordedTurn:
     id: str = ""
     model: str = ""
     problem: str = ""
+    complete: bool = False
 
 
 def recorded_turn(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> RecordedTurn:
     """The turn of a decompressed answer that is no HTTP error."""
     carrier = answer_carrier(plain, protocol, streamed=streamed)
     return _of_body(plain, protocol) if carrier is None else _of_stream(plain, protocol, carrier)
-
-
-def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
-    """Whether a stream has its end marker, so that nothing of it is missing."""
-    try:
-        plain, wire = exchange.plain(), protocol.decoder()
-        carrier = carrier_of(plain.header("content-type"), protocol.carriers) or protocol.usual
-        for frame in carrier.decode(plain.body):
-            wire.decode(frame)
-    except (MockLLMError, ValueError):
-        return False
-    return wire.complete
 
 
 # Streams
@@ -96,6 +87,23 @@ def answer_carrier(plain: Captured, protocol: WireProtocol, *, streamed: bool) -
     a stream with one."""
     named = carrier_of(plain.header("content-type"), protocol.carriers)
     return carrier_in(plain.body, protocol.usual) if named is None and streamed else named
+
+
+def carrier_of(content_type: str, among: Iterable[Carrier] = CARRIERS) -> Carrier | None:
+    """The carrier of a stream by its content type; None where other bodies have the same."""
+    named = (carrier for carrier in among if carrier.content_type in content_type)
+    return next((carrier for carrier in named if carrier.name != JSON_ARRAY.name), None)
+
+
+def carrier_in(body: bytes, usual: Carrier) -> Carrier | None:
+    """The carrier of an answer by its bytes, where no content type says it: the usual one of its
+    API, or None for a body. Some services send their streams as plain text."""
+    if body.lstrip()[:1] not in (b"{", b"[", b"<"):
+        return usual
+    try:
+        return usual if len(usual.decode(body)) > 1 else None
+    except StreamFormatError:
+        return None
 
 
 def _of_stream(plain: Captured, protocol: WireProtocol, carrier: Carrier) -> RecordedTurn:
@@ -119,9 +127,11 @@ def _has_content(frame: Frame) -> bool:
 def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> RecordedTurn:
     wire = protocol.decoder()
     timed: list[Timed] = []
+    complete = False
     try:
         for frame in frames:
             timed += [Timed(0, event) for event in wire.decode(frame)]
+        complete = wire.complete and not problem
         timed += [Timed(0, event) for event in wire.close()]
         turn = fold(timed)
     except (MockLLMError, ValueError) as error:
@@ -134,6 +144,7 @@ def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> Re
         next((start.id for start in starts if start.id), ""),
         next((start.model for start in starts if start.model), ""),
         problem,
+        complete,
     )
 
 

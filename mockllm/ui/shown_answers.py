@@ -21,7 +21,6 @@ from mockllm.core.turn import ToolCall, Turn
 from mockllm.core.visible_bytes import Piece, visible_lines
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.framing.carrier import FrameDecoder
-from mockllm.framing.carriers import carrier_of
 from mockllm.framing.content_coding import decompressed
 from mockllm.framing.frame_text import readable
 from mockllm.protocols import PROTOCOLS
@@ -32,6 +31,7 @@ from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.server.control.server_view import KEEPS, SentAnswers
+from mockllm.tapes.recorded_turn import carrier_of
 
 _KEPT = f"Each process keeps the last {KEEPS} answers that it sent."
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockllm.redaction.find.patterns import NAMED_KEYS, PATTERNS, gitleaks_rules
-from mockllm.redaction.rules import kind_name, kinds
+from mockllm.redaction.find.patterns import NAMED_KEYS, PATTERNS, gitleaks_rules, kind_name, kinds
 
 PAGE = Path(__file__).parents[2] / "docs" / "secrets.md"
 BEGIN, END = "<!-- secrets: begin -->", "<!-- secrets: end -->"

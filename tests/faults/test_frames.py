@@ -16,11 +16,11 @@ from mockllm.faults.breaking import break_answer
 from mockllm.faults.places import EventReader, seen_events
 from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.framing.carrier import Carrier
-from mockllm.framing.carriers import CARRIERS
 from mockllm.framing.eventstream import EVENTSTREAM
 from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.routes import CARRIERS
 from mockllm.replay.broken_answer import circumstances
 from mockllm.replay.client_requests import first_request
 from mockllm.replay.compilation.compiler import Replayer

@@ -14,9 +14,10 @@ from mockllm.core.events import Frame, FrameKind
 from mockllm.errors import WireError
 from mockllm.framing import eventstream
 from mockllm.framing.carrier import Carrier
-from mockllm.framing.carriers import CARRIERS, carrier_of
 from mockllm.framing.eventstream import EVENTSTREAM
 from mockllm.framing.ndjson import NDJSON
+from mockllm.protocols.routes import CARRIERS
+from mockllm.tapes.recorded_turn import carrier_of
 from tests.cases import for_all
 from tests.importers.corpus import CORPUS
 

@@ -20,7 +20,7 @@ from mockllm.core.events import Frame
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.framing import sse
 from mockllm.importers import vcr
-from mockllm.importers.reading import Unread, untimed_exchange
+from mockllm.importers.reading import Unread, whole
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.decoding import decoded
 from mockllm.protocols.routes import Detected, detect
@@ -53,15 +53,15 @@ def captured() -> Iterator[Captured]:
     for meta in sorted(CORPUS.glob("streams/*/*/meta.json")):
         value = json.loads(meta.read_text(encoding="utf-8"))
         query = "?alt=sse" if ":stream" in value["path"] else ""
-        yield untimed_exchange(
+        yield Captured(
+            "POST",
+            f"https://{value['host']}{value['path']}{query}",
+            (),
+            meta.with_name("request.json").read_bytes(),
+            value["status"],
+            (("content-type", value["content_type"]),),
+            whole(meta.with_name("response.sse").read_bytes()),
             source=meta.parent.name,
-            method="POST",
-            url=f"https://{value['host']}{value['path']}{query}",
-            request_headers=(),
-            request_body=meta.with_name("request.json").read_bytes(),
-            status=value["status"],
-            headers=(("content-type", value["content_type"]),),
-            body=meta.with_name("response.sse").read_bytes(),
         )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from mockllm.core.events import Frame
 from mockllm.core.turn import Turn
 from mockllm.framing.carrier import Carrier
-from mockllm.framing.carriers import carrier_of
 from mockllm.framing.sse import SSE
 from mockllm.matching.conversation import Selection
 from mockllm.protocols import PROTOCOLS
@@ -19,6 +18,7 @@ from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Scenario, Wire
+from mockllm.tapes.recorded_turn import carrier_of
 
 __all__ = ["Context", "change_frames", "decoded_turn", "events", "frames", "plain", "play"]
 

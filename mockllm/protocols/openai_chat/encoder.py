@@ -16,7 +16,7 @@ from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Media, Part, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, dumps, tokens_in
-from mockllm.protocols.openai_chat import audio, fields
+from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.protocols.openai_common import write_error
 from mockllm.protocols.records import Json
@@ -97,9 +97,9 @@ class Encoder:
         return self._delta({"content": event.text}, logprobs)
 
     def _sound(self, event: ev.MediaDelta) -> list[Frame]:
-        first = {} if self._sounding else audio.write_first(self._reply)
+        first = {} if self._sounding else fields.sound_begin(self._reply)
         self._sounding = True
-        return self._delta({"audio": {**first, **audio.write_piece(event)}})
+        return self._delta({"audio": {**first, **fields.sound_piece(event)}})
 
     def _tool(self, event: ev.ToolStart) -> list[Frame]:
         call = {
@@ -127,7 +127,7 @@ class Encoder:
             return self._arguments(part, "{}")
         if part in self._sounds:
             self._sounds.discard(part)
-            return [] if self._sounds else self._delta({"audio": audio.write_last(self._reply)})
+            return [] if self._sounds else self._delta({"audio": fields.sound_end(self._reply)})
         self._texts.discard(part)
         if self._texts or not self._cites:
             return []
@@ -255,7 +255,7 @@ def _write_message(turn: Turn, events: list[ev.Event], texts: list[str], reply: 
         if isinstance(event, ev.MediaDelta) and _is_sound(turn.parts[event.part])
     ]
     if pieces:
-        message["audio"] = audio.write_audio(pieces, reply)
+        message["audio"] = fields.write_sound(pieces, reply)
     if turn.tool_calls:
         message["tool_calls"] = [
             fields.write_call(call.id, call.name, call.custom, call.arguments)

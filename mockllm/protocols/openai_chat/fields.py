@@ -7,6 +7,7 @@ Readers accept what any server sends: a value of the wrong kind counts as absent
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping
 
 from mockllm.core import events as ev
@@ -252,3 +253,61 @@ def _write_token(token: ev.Token) -> Json:
         "logprob": token.logprob,
         "bytes": list(token.text.encode("utf-8", "surrogatepass")),
     }
+
+
+# Sound: pieces of it and of its transcript in a stream, one object in a body
+
+# https://platform.openai.com/docs/guides/audio and the type `ChatCompletionAudio` of openai-python.
+# An answer has one sound, and no media type: the client asked for one (`audio.format`).
+
+_SOUND = "audio/*"
+"""The media type of a sound that was read."""
+
+_KEPT = 3600
+"""How long the service keeps a sound, in seconds."""
+
+
+def sound_begin(reply: Reply) -> Json:
+    """The fields of a sound that come first: the id, by which a later request refers to it."""
+    return {"id": "audio_" + derive(reply.seed, "audio", length=24, hex=True)}
+
+
+def sound_end(reply: Reply) -> Json:
+    """The fields of a sound that come last: when the service forgets it, in seconds since 1970."""
+    return {"expires_at": reply.created + _KEPT}
+
+
+def sound_piece(event: ev.MediaDelta) -> Json:
+    """The fields of a piece of the sound, or of its transcript."""
+    return {"transcript": event.text} if event.text else {"data": _base64(event.data)}
+
+
+def write_sound(pieces: list[ev.MediaDelta], reply: Reply) -> Json:
+    """The object of a body, in which several sounds are one."""
+    return {
+        **sound_begin(reply),
+        "data": _base64(b"".join(piece.data for piece in pieces)),
+        **sound_end(reply),
+        "transcript": "".join(piece.text for piece in pieces),
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def read_sound(audio: Fields) -> Iterator[ev.MediaDelta]:
+    """The pieces in the object of a delta or a message; data that are not base64 are left out."""
+    if text := string(audio.get("transcript")):
+        yield ev.MediaDelta(AUDIO, _SOUND, text=text)
+    try:
+        data = base64.b64decode(string(audio.get("data")), validate=True)
+    except ValueError:
+        return
+    if data:
+        yield ev.MediaDelta(AUDIO, _SOUND, data)
+
+
+def is_known_sound(audio: Fields) -> bool:
+    """Whether the object has fields of a sound, so that no chunk with it is unknown."""
+    return bool(audio.keys() & {"id", "expires_at"})

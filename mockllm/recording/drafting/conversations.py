@@ -14,7 +14,14 @@ from typing import Literal
 
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.matching.conditions import text_holds
-from mockllm.matching.conversation import History, ModelTurn, read_history, tool_parts
+from mockllm.matching.conversation import (
+    History,
+    ModelTurn,
+    PlannedCall,
+    are_echoed,
+    read_history,
+    tool_parts,
+)
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.values import value_or_text
 from mockllm.scenario import model as m
@@ -104,23 +111,12 @@ def _agreement(reply: Sequence[AnyPart], answer: ModelTurn) -> Agreement:
     calls = tuple(tool_parts(reply))
     if len(calls) != len(answer.calls):
         return ""
-    if not _equal_but_absent(calls, answer.calls):
+    planned = (PlannedCall(call.name, call.id or "", any_id=not call.id) for call in calls)
+    if not are_echoed(planned, answer):
         return "renamed" if calls and all(map(_same_call, calls, answer.calls)) else ""
     if calls and (any(call.id for call in answer.calls) or not answer.text):
         return "same"
     return "same" if _bare(text_of(reply)) == _bare(answer.text) else ""
-
-
-def _equal_but_absent(calls: Sequence[ToolPart], sent: Sequence[CallEcho]) -> bool:
-    """Whether calls are equal where both have an id, and have the same names where one has none."""
-    unmatched = list(calls)
-    for echo in sent:
-        own = [call for call in unmatched if call.name == echo.name]
-        alike = [call for call in own if echo.id == (call.id or "") or not call.id]
-        if not (alike or (own and not echo.id)):
-            return False
-        unmatched.remove((alike or own)[0])
-    return True
 
 
 def _same_call(call: ToolPart, echo: CallEcho) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mockllm.core.request import Request
@@ -51,28 +51,8 @@ _USUAL = MatchRule()
 TapeOf = Callable[[Recorded], Tape | None]
 
 
-def drafts(exchanges: Iterable[tuple[Captured, Origin]], drafting: Drafting) -> Iterator[Draft]:
-    """The scenarios that exchanges become, in the order of their first requests."""
-    found: dict[str, Draft] = {}
-    for number, (exchange, origin) in enumerate(exchanges):
-        for draft in drafting.add(exchange, origin):
-            name = draft.scenario.name if draft.scenario is not None else f"\0{number}"
-            found[name] = _merged(found[name], draft) if name in found else draft
-    yield from found.values()
-
-
-def _merged(before: Draft, after: Draft) -> Draft:
-    return replace(
-        after,
-        recorded={**before.recorded, **after.recorded},
-        report=before.report + after.report,
-        base=before.base,
-        stem=before.stem or after.stem,
-    )
-
-
 class Drafting:
-    """Drafts scenarios one exchange at a time, for a recorder that never knows the last one.
+    """Drafts scenarios one exchange at a time: a recorder never knows the last one.
 
     Args:
         known: scenarios that were written before; conversations go on in them.

@@ -11,7 +11,6 @@ Recorders take turns by a lock that the system frees when its holder dies.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from pathlib import Path
 from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafting.draft import (
     Draft,
+    Line,
     ScenarioFiles,
     file_stem,
     files_of,
@@ -33,8 +33,6 @@ from mockllm.scenario.reading.files import MAX_FILE
 from mockllm.tapes.captured import Tape, load_tape
 
 _TURNS = "\nturns:\n"
-_MOST_TRUSTED = 1.0
-"""Seconds after which the folder is looked at again, even if it seems unchanged."""
 
 _Version = tuple[int, int, int]
 
@@ -64,10 +62,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
-        self._holder = os.urandom(16).hex().encode()
         self._group: _Group | None = None
-        self._looked_at = -_MOST_TRUSTED
-        self._changed = 0
         self._read: dict[str, tuple[_Version | None, tuple[Scenario, ...]]] = {}
         """The scenarios of each file; no version for one that is still to be written."""
         self._stems: set[str] = set()
@@ -106,8 +101,8 @@ class Folder:
         if self._group is not None:
             yield
             return
-        with alone(self.path, self._holder) as was_last:
-            self._look(unless_changed=was_last)
+        with alone(self.path):
+            self._look()
             self._group = _Group()
             done = False
             try:
@@ -117,7 +112,6 @@ class Folder:
             finally:
                 self._group = None
                 if not done:  # what was to be written is not there
-                    self._looked_at = -_MOST_TRUSTED
                     self._texts = {}
 
     def write(self, draft: Draft) -> Draft:
@@ -125,7 +119,8 @@ class Folder:
 
         Returns:
             what was written, with the names of its files. It has another name where its own is
-            taken, or where another recorder has changed the scenario that it takes the place of.
+            taken, or where another recorder has changed the scenario that it takes the place of;
+            its report has that name.
         """
         if draft.scenario is None:
             return draft
@@ -134,25 +129,28 @@ class Folder:
 
     def _write(self, draft: Draft) -> Draft:
         assert self._group is not None
-        scenario, stem = self._named(draft)
+        assert draft.scenario is not None
+        base = draft.base if self._has(draft.base) else None
+        scenario, stem = self._named(draft, base)
         beside = ScenarioFiles(self._path_of, stem, draft, self._of_drafts, self._is_there)
         scenario = beside.scenario(scenario)
-        text = self._text(scenario, draft.base, beside.contents)
-        file, content = f"{stem}.yaml", text.encode()
-        if self._replaces(draft):
-            file = self._files[scenario.name]
+        text = self._text(scenario, base, beside.contents)
+        file = f"{stem}.yaml" if base is None else self._files[base.name]
+        content = text.encode()
         if len(content) > MAX_FILE:
             problem = "the conversation is too long for one file"
             raise ScenarioError([Problem(file, 1, 1, "", problem)])
         self._of_drafts |= beside.of_drafts
         self._group.beside |= beside.contents
         self._group.texts[file] = content
-        self._group.gone |= _gone(draft.base, scenario)
+        if base is not None:  # tapes that only the scenario in its old form had
+            self._group.gone |= _tapes(base) - _tapes(scenario)
         self._remember(file, (scenario,), None)
         self._texts[scenario.name] = text
         names = beside.of_drafts
         recorded = {names[name]: turn for name, turn in draft.recorded.items() if name in names}
-        return replace(draft, scenario=scenario, recorded=recorded)
+        report = tuple(_renamed(line, draft.scenario.name, scenario.name) for line in draft.report)
+        return replace(draft, scenario=scenario, recorded=recorded, report=report)
 
     def _put(self, group: _Group) -> None:
         gone = group.gone
@@ -165,24 +163,12 @@ class Folder:
             (self.path / name).unlink(missing_ok=True)
         for name in group.texts:
             self._read[name] = _version((self.path / name).stat()), self._read[name][1]
-        self._changed = self._last_change()
 
     # Who else is there
 
-    def _last_change(self) -> int:
-        return self.path.stat().st_mtime_ns
-
-    def _look(self, *, unless_changed: bool) -> None:
+    def _look(self) -> None:
         """Finds the scenarios in the folder; only files that have changed are read again. What
-        a writer that was killed has left goes, for who looks is alone to write.
-
-        Args:
-            unless_changed: not if nothing seems to have changed since the last time. The time of a
-                folder is too coarse to notice another recorder.
-        """
-        now, changed = time.monotonic(), self._last_change()
-        if unless_changed and changed == self._changed and now - self._looked_at < _MOST_TRUSTED:
-            return
+        a writer that was killed has left goes, for who looks is alone to write."""
         before, self._read, self._files, self._stems = self._read, {}, {}, set()
         with os.scandir(self.path) as entries:
             for entry in entries:
@@ -193,9 +179,10 @@ class Folder:
                 version = _version(entry.stat())
                 known, scenarios = before.get(entry.name, (None, ()))
                 if known != version:
+                    for scenario in scenarios:  # a person may have added a comment
+                        self._texts.pop(scenario.name, None)
                     scenarios = _loaded(self.path / entry.name)
                 self._remember(entry.name, scenarios, version)
-        self._looked_at, self._changed = now, changed
 
     def _remember(
         self, file: str, scenarios: tuple[Scenario, ...], version: _Version | None
@@ -211,14 +198,14 @@ class Folder:
                     return files[name]
         return (self.path / name).read_bytes()
 
-    def _named(self, draft: Draft) -> tuple[Scenario, str]:
-        """The scenario under a name of its own, and what the names of its files begin with."""
+    def _named(self, draft: Draft, base: Scenario | None) -> tuple[Scenario, str]:
+        """The scenario under a name of its own, or under that of the one which it replaces, and
+        what the names of its files begin with."""
         scenario = draft.scenario
         assert scenario is not None
-        if self._replaces(draft):
-            assert draft.base is not None
-            name = draft.base.name
-            return replace(scenario, name=name), self._files[name].rpartition(".")[0]
+        if base is not None:
+            stem = self._files[base.name].rpartition(".")[0]
+            return replace(scenario, name=base.name), stem
 
         def is_taken(name: str) -> bool:
             # The file gets the name of the scenario, unless the draft has another for it.
@@ -232,23 +219,12 @@ class Folder:
         """Whether the files of a scenario begin with it, on a system that ignores case, too."""
         return stem.lower() in self._stems or (self.path / f"{stem}.yaml").exists()
 
-    def _replaces(self, draft: Draft) -> bool:
-        """Whether the scenario that a draft replaces is in a file of its own, as it was read."""
-        if draft.base is None:
+    def _has(self, scenario: Scenario | None) -> bool:
+        """Whether a scenario is in a file of its own, as it was read."""
+        if scenario is None:
             return False
-        file = self._files.get(draft.base.name, "")
-        version, found = self._read.get(file, (None, ()))
-        if version is not None and version != (now := self._version_of(file)):
-            self._texts.pop(draft.base.name, None)
-            found = () if now is None else _loaded(self.path / file)
-            self._remember(file, found, now or (0, 0, 0))
-        return found == (draft.base,)
-
-    def _version_of(self, file: str) -> _Version | None:
-        try:
-            return _version((self.path / file).stat())
-        except FileNotFoundError:
-            return None
+        _, found = self._read.get(self._files.get(scenario.name, ""), (None, ()))
+        return found == (scenario,)
 
     # Files
 
@@ -259,7 +235,7 @@ class Folder:
         Args:
             files: that will be written before.
         """
-        if base is None or base.name != scenario.name or not _extends(scenario, base):
+        if base is None or not _extends(scenario, base):
             return dump(scenario)
         known = self._texts.get(base.name)
         written = known or self._content(self._files[base.name]).decode()
@@ -286,11 +262,9 @@ class Folder:
         return (self.path / name).exists()
 
 
-def _gone(base: Scenario | None, scenario: Scenario) -> set[str]:
-    """The tapes that only the scenario in its old form had."""
-    if base is None or base.name != scenario.name:
-        return set()
-    return _tapes(base) - _tapes(scenario)
+def _renamed(line: Line, old: str, name: str) -> Line:
+    description = line.description.replace(f" of {old}", f" of {name}", 1)
+    return replace(line, scenario=name, description=description)
 
 
 def _tapes(scenario: Scenario) -> set[str]:
@@ -310,8 +284,11 @@ def _loaded(file: Path) -> tuple[Scenario, ...]:
 
 
 def _extends(scenario: Scenario, base: Scenario) -> bool:
-    """Whether a scenario is another one with more turns, and nothing else."""
-    return not base.restart and base == replace(scenario, turns=scenario.turns[: len(base.turns)])
+    """Whether a scenario is another one with more turns, and nothing else, and its text ends with
+    its turns."""
+    if base.restart or base.any_ids:  # `then` and `ids` stand behind the turns
+        return False
+    return base == replace(scenario, turns=scenario.turns[: len(base.turns)])
 
 
 def _version(status: os.stat_result) -> _Version:

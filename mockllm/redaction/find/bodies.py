@@ -15,7 +15,7 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from mockllm.errors import WireError
 from mockllm.framing.eventstream import (
@@ -49,31 +49,6 @@ def edited(text: str, changes: Sequence[Edit]) -> str:
 
 Moved = tuple[int, int, int]
 """Where bytes that changed begin and end in a body, and how many there are afterwards."""
-
-
-class Body(Protocol):
-    """The bytes of a body as a text."""
-
-    @property
-    def text(self) -> str:
-        """What is searched."""
-
-    def edited(self, changes: Sequence[Edit]) -> tuple[bytes, list[Moved]]:
-        """The bytes with edits of the text made, which must be in its order."""
-
-
-def body_of(data: bytes) -> Body:
-    """The body that has these bytes."""
-    return FramesBody(data) if begins_stream(data) else TextBody(decoded(data))
-
-
-def binary_body(data: bytes) -> Body:
-    """The body that has these bytes.
-
-    Raises:
-        UnicodeDecodeError: they are no text, and no event stream of AWS.
-    """
-    return FramesBody(data) if begins_stream(data) else TextBody(data.decode())
 
 
 def decoded(data: bytes) -> str:
@@ -282,3 +257,26 @@ class FramesBody:
             (stored,) = struct.unpack(">I", old[-CHECKSUM:])
             wrong = stored ^ zlib.crc32(old[:-CHECKSUM])
         return data + struct.pack(">I", zlib.crc32(data) ^ wrong)[: max(0, CHECKSUM - part.missing)]
+
+
+Body = TextBody | FramesBody
+"""The bytes of a body as a text."""
+
+
+def body_of(data: bytes) -> Body:
+    """The body that has these bytes."""
+    return FramesBody(data) if _is_frames(data) else TextBody(decoded(data))
+
+
+def binary_body(data: bytes) -> Body:
+    """The body that has these bytes.
+
+    Raises:
+        UnicodeDecodeError: they are no text, and no event stream of AWS.
+    """
+    return FramesBody(data) if _is_frames(data) else TextBody(data.decode())
+
+
+def _is_frames(data: bytes) -> bool:
+    # A frame is shorter than 32 MiB, so its length begins with one of these bytes; text does not.
+    return data[:1] in (b"\0", b"\1") and begins_stream(data)

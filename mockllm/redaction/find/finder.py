@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from mockllm.core.patterns import TimedPattern
 from mockllm.redaction.find.kept_places import KNOWN, KeptPlaces
-from mockllm.redaction.find.patterns import is_address, is_named_key, may_name_secret
+from mockllm.redaction.find.patterns import EMAIL, PASSWORD, Detector, is_named_key, may_name_secret
+from mockllm.redaction.find.personal import is_address
 from mockllm.redaction.find.secret_names import (
     field_is_secret,
     looks_generated,
@@ -36,7 +37,7 @@ from mockllm.redaction.placeholders import (
     placeholder_spans,
     replaced,
 )
-from mockllm.redaction.rules import EMAIL, PASSWORD, Detector, Keep, searched
+from mockllm.redaction.rules import Keep, searched
 from mockllm.redaction.walk.documents import (
     Channel,
     Document,
@@ -119,9 +120,13 @@ class Finder:
             self._memo[text] = found
         return found
 
+    def _is_kept(self, secret: str) -> bool:
+        """Whether a pattern of the user keeps a secret."""
+        return any(searched(pattern.is_whole, secret) for pattern in self._keep.patterns)
+
     def _is_known(self, secret: str) -> bool:
         """Whether a secret from elsewhere is one: a user may keep it, or all of its kind."""
-        if is_placeholder(secret) or self._keep.matches(secret):
+        if is_placeholder(secret) or self._is_kept(secret):
             return False
         return not (self._detector.is_off(EMAIL) and is_address(secret))
 
@@ -235,7 +240,7 @@ class Finder:
     def _is_secret_field(self, name: str, text: str) -> bool:
         if not (field_is_secret(name, text) or is_named_key(name, text)):
             return False
-        if self._keep.matches(text):
+        if self._is_kept(text):
             return False
         return not self._detector.is_off(PASSWORD)
 
@@ -314,7 +319,7 @@ class Finder:
                 found += _unless_placeholder("pattern", text[slice(*span)], span)
         for kind, span in self._detector.find(text):
             found += _unless_placeholder(kind, text[slice(*span)], span)
-        return [secret for secret in found if not self._keep.matches(secret.secret)]
+        return [secret for secret in found if not self._is_kept(secret.secret)]
 
     def _in_base64(self, runs: Iterable[Base64Run], depth: int) -> Iterator[Found]:
         for run in runs:

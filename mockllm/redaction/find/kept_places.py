@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from mockllm.redaction.find.patterns import kind_name
 from mockllm.redaction.find.spans import Found, Spans
-from mockllm.redaction.rules import Keep, kind_name
+from mockllm.redaction.rules import Keep
 from mockllm.redaction.walk.documents import Document
 from mockllm.redaction.walk.json_strings import JsonPath, StringValue, api_fields
 

@@ -17,8 +17,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from mockllm.core.record import record
+from mockllm.redaction.find.personal import PERSONAL, emails
 from mockllm.redaction.find.secret_names import (
-    NAMES,
     assigned,
     entropy,
     field_strength,
@@ -325,102 +325,64 @@ def part_at_end(text: str) -> tuple[int, int] | None:
     return found.span()
 
 
-# E-mail addresses, those with letters of any language too
+# Kinds of secrets, and those that are searched
 
-_LOCAL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+'-"
-_DOMAIN = re.compile(r"@[^\W_](?:[\w-]{0,62})(?:\.[^\W_][\w-]{0,62}){1,10}")
-_LABEL = re.compile(r"xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,63}|[^\W\d_\x00-\x7f]{2,63}")
-_LONGEST_LOCAL = 128
-# What follows is a password, not the name of a mailbox.
-_USER = re.compile(r"://[^\s/@]*:\Z")
-
-
-def emails(text: str) -> Iterator[tuple[int, int]]:
-    """Where e-mail addresses are in a text; `git@` in the address of a repository is no person."""
-    if "@" not in text or "\0" in text:
-        return
-    for found in _DOMAIN.finditer(text):
-        end = _end_of_domain(found[0])
-        before = text[max(0, found.start() - _LONGEST_LOCAL) : found.start()]
-        local = _mailbox(before) if end else ""
-        if local and local != "git" and not _USER.search(before[: len(before) - len(local)]):
-            yield found.start() - len(local), found.start() + end
-
-
-def _end_of_domain(text: str) -> int:
-    """Where a domain at the beginning of a text ends, after the last top-level domain that there
-    is; 0 where there is none, as in `@agent.tool`."""
-    labels = text.split(".")
-    for index in range(len(labels) - 1, 0, -1):
-        size = _top_level(labels[index])
-        if size:
-            return len(".".join(labels[:index])) + 1 + size
-    return 0
-
-
-def _top_level(label: str) -> int:
-    """How much of a label is a top-level domain; what follows belongs to the text after it."""
-    found = _LABEL.match(label)
-    if found is None:
-        return 0
-    name = found[0]
-    if name.lower() in _top_levels():
-        return len(name)
-    if name.isascii():
-        lower = len(name) - len(name.lstrip(_LOWER))
-        return lower if name[:lower] in _top_levels() else 0
-    # A text without spaces goes on after the domain.
-    ends = range(len(name), 1, -1)
-    return next((end for end in ends if name[:end].lower() in _top_levels()), 0)
-
-
-_LOWER = "abcdefghijklmnopqrstuvwxyz"
+EMAIL = "e-mail address"
+PASSWORD = "password or key"  # noqa: S105
+_KEY_PART = "part of a key"
+_NAMES = {EMAIL: "email", PASSWORD: "password"}
+_OTHERS = ("private key", "AWS secret key", "cookie", _KEY_PART, EMAIL, PASSWORD)
 
 
 @cache
-def _top_levels() -> frozenset[str]:
-    """All top-level domains, those of other scripts in both forms."""
-    file = files(__package__ or "") / "top_level_domains.txt"
-    names = file.read_text(encoding="ascii").partition("\n")[2].split()
-    other = (name[4:].encode().decode("punycode") for name in names if name[:4] == "xn--")
-    return frozenset(names).union(other, NAMES["internal domains"])
+def kind_name(kind: str) -> str:
+    """The name of a kind in the configuration: `GitHub token` is `github-token`."""
+    if kind.startswith("field "):
+        return _NAMES[PASSWORD]
+    return _NAMES.get(kind) or re.sub(r"[^a-z0-9]+", "-", kind.lower())
 
 
-def is_address(text: str) -> bool:
-    """Whether a text is an e-mail address and nothing else."""
-    return next(emails(text), None) == (0, len(text))
+@cache
+def kinds() -> dict[str, bool]:
+    """All kinds by their names in the configuration, and whether each is on by default."""
+    named = sorted(
+        {kind_name(kind) for kind in (*_OTHERS, *(pattern.kind for pattern in PATTERNS))}
+    )
+    return dict.fromkeys(named, True) | dict.fromkeys(map(kind_name, PERSONAL), False)
 
 
-def _mailbox(before: str) -> str:
-    """The name of the mailbox at the end of a text.
+class Detector:
+    """Finds the secrets of the kinds that are switched on.
 
-    Words of some languages have no space between them, so that a sentence would end in the name.
-    Their letters count only where no others are next to the sign.
+    Args:
+        on: names of kinds that are off by default.
+        off: names of kinds that are not searched.
     """
-    start = len(before)
-    while start and (before[start - 1] in _LOCAL or _is_spaced_letter(before[start - 1])):
-        start -= 1
-    local = before[start:].lstrip("'.%")
-    if local:
-        return local
-    start = len(before)
-    while start and before[start - 1].isalnum():
-        start -= 1
-    return before[start:]
 
+    def __init__(self, on: frozenset[str] = frozenset(), off: frozenset[str] = frozenset()) -> None:
+        self._off = off
+        self._personal = [
+            (kind, find)
+            for kind, find in PERSONAL.items()
+            if kind_name(kind) in on and kind_name(kind) not in off
+        ]
 
-# From the radicals of Chinese on: Chinese, Japanese, Korean. Before them Thai, Lao and Burmese.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x2E80, 0xD7FF),
-    (0xF900, 0xFAFF),
-    (0xFF00, 0xFFEF),
-)
+    def is_off(self, kind: str) -> bool:
+        """Whether secrets of a kind stay."""
+        return bool(self._off) and kind_name(kind) in self._off
 
+    def find(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+        """The secrets in a text that is no document, each with its kind; they may overlap."""
+        for kind, span in self._all(text):
+            if not self.is_off(kind):
+                yield kind, span
 
-def _is_spaced_letter(character: str) -> bool:
-    code = ord(character)
-    if code < 128 or not (character.isalnum() or 0x300 <= code <= 0x36F):
-        return False
-    return code <= 0xFFFF and not any(first <= code <= last for first, last in _UNSPACED)
+    def _all(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+        yield from credentials_in(text)
+        if "@" in text:
+            yield from ((EMAIL, span) for span in emails(text))
+        for kind, find in self._personal:
+            yield from ((kind, span) for span in find(text))
+        part = part_at_end(text)
+        if part is not None:
+            yield _KEY_PART, part

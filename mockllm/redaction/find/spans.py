@@ -264,6 +264,7 @@ MIN_MATCH = 12
 _WINDOW = MIN_MATCH // 2
 _SHORTEST_WORD = 8
 _FEW = 64
+"""Up to so many beginnings, to ask for each is quicker than to go through the words of a text."""
 
 
 class KnownSecrets:

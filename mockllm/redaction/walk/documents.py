@@ -172,6 +172,7 @@ def channels_of(values: Iterable[StringValue], *, whole: bool, top: int = 0) -> 
         if key not in exact:
             exact[key] = []
             if field.name in fragments:
+                # Of a call of Chat Completions, the first fragment alone has the id.
                 names = tuple(step for step in field.path[top:] if isinstance(step, str))
                 loose.setdefault((names, value.ids[0]), {})[key] = exact[key]
         exact[key].append(value)

@@ -1,7 +1,7 @@
 """The string values of a JSON text, each with its position and its path.
 
-The events of a stream differ in a few strings only. So a text is split at its strings, which is
-fast, and the rest is parsed as JSON once for all texts that have the same rest.
+The events of a stream differ in a few strings and numbers only. So a text is split at its strings,
+which is fast, and its form is parsed once: the JSON with empty values, and 0 for each number.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain, compress
 from typing import Any
 
 from mockllm.protocols import PROTOCOLS
@@ -72,7 +72,7 @@ class StringValue:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """What texts with the same rest have in common.
+    """What texts of the same form have in common.
 
     Args:
         fields: of all names, strings and numbers, in their order.
@@ -106,6 +106,10 @@ _STRINGS = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:"|\\?\Z)', re.DOTALL)
 """Strings, and the one that a text breaks off in: without that, each quotation mark in it would be
 tried as the beginning of a string, which takes quadratic time."""
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
+_WHOLE_NUMBER = re.compile(
+    r"(?<![\d.eE+-])-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\d.eE+-])"
+)
+"""A number of JSON, whole: what only looks like one stays, or no JSON would have a form of JSON."""
 _TOKEN = re.compile(f"{_STRING.pattern}|{_NUMBER.pattern}", re.DOTALL)
 _NUMBERS = re.compile(r"\[\s*-?\d[\d.eE+\-,\s]*\]")
 """A list of numbers, such as an embedding. It takes long to read, and has no secrets."""
@@ -148,23 +152,22 @@ class Reader:
         self._every = every
         self._apis = tuple(PROTOCOLS)
         self.names: set[str] = set()
-        self._rest = self._without_numbers = ""
+        self._rest = ""
+        self._between = [""]
+        self._is_name: list[bool] = []
 
     def read(self, source: str, base: int = 0) -> list[StringValue] | None:
         """The values of a JSON text that begins at `base` of a document; None if it is no JSON."""
         parts = _STRINGS.split(source)
         ends = list(accumulate(map(len, parts)))
-        if len(source) != ends[-1] + len(parts) - 1:
+        if len(source) != ends[-1] + len(parts) - 1 or source.endswith("\\"):
             return None  # the last string has no end
-        rest = "\0".join(parts[::2])
+        rest, strings = "\0".join(parts[::2]), parts[1::2]
         if not self._every and len(rest) > _MANY:
             rest = _NUMBERS.sub("[]", rest)
-        if rest != self._rest:  # most events of a stream have that of the event before
-            self._rest, self._without_numbers = rest, _NUMBER.sub("0", rest)
-        template = self._template(source if self._every else "", parts)
+        template = self._template(rest, strings)
         if template is None:
             return None
-        strings = parts[1::2]
         numbers = _NUMBER.findall(rest) if template.has_number_ids else []
         try:
             if self._every:
@@ -210,38 +213,42 @@ class Reader:
             ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
             yield _value(base + start, source[start:end], field, ids)
 
-    def _template(self, source: str, parts: list[str]) -> _Template | None:
-        known = _TEMPLATES.get((self._apis, self._without_numbers))
-        layout = _layout(parts) if known is None else known.layout
-        names = tuple([parts[2 * index + 1] for index in layout])
-        template = None if known is None else known.by_names.get(names)
-        if template is None:
-            template = _parsed(source or _joined(self._rest, parts[1::2]))
-            if template is not None:
-                self._keep(layout, names, template)
+    def _template(self, rest: str, strings: list[str]) -> _Template | None:
+        """What a text has in common with others of its form; None if it is no JSON.
+
+        Args:
+            rest: the text with U+0000 for each string.
+        """
+        if rest != self._rest:  # most events of a stream have that of the event before
+            self._rest = rest
+            self._between = _WHOLE_NUMBER.sub("0", rest).split("\0")
+            self._is_name = [text.lstrip(_SPACE)[:1] == ":" for text in self._between[1:]]
+        if len(self._is_name) != len(strings):
+            return None  # the text has U+0000 of its own
+        pairs = zip(strings, self._is_name, strict=True)
+        names = [text if is_name else "" for text, is_name in pairs]
+        quoted = chain.from_iterable(zip(self._between, names, strict=False))
+        form = '"'.join([*quoted, self._between[-1]])
+        template = _shared(self._apis, form) if len(form) <= _LONGEST_SHARED else _parsed(form)
         if template is not None:
-            self.names.update(names)
+            self.names.update(compress(strings, self._is_name))
         return template
 
-    def _keep(self, layout: tuple[int, ...], names: tuple[str, ...], template: _Template) -> None:
-        if len(self._without_numbers) > _LONGEST_SHARED:
-            return
-        if len(_TEMPLATES) >= _MOST_SHARED:
-            _TEMPLATES.clear()
-        key = self._apis, self._without_numbers
-        _TEMPLATES.setdefault(key, _Layout(layout, {})).by_names[names] = template
+
+_LONGEST_SHARED = 4096
+"""The events of all streams of a service have a few forms; they hold no value of a string."""
 
 
-def _layout(parts: Sequence[str]) -> tuple[int, ...]:
-    return tuple(
-        index for index in range(len(parts) // 2) if parts[2 * index + 2].lstrip(_SPACE)[:1] == ":"
-    )
+@lru_cache(maxsize=2_000)
+def _shared(_apis: tuple[str, ...], form: str) -> _Template | None:
+    """The template of a form. The fields of the APIs say what identifies an item."""
+    return _parsed(form)
 
 
-def _parsed(source: str) -> _Template | None:
+def _parsed(form: str) -> _Template | None:
     walk = _Walk()
     try:
-        walk.value(_DECODER.decode(source), (), "", ())
+        walk.value(_DECODER.decode(form), (), "", ())
     except (ValueError, RecursionError):
         return None
     fields = walk.fields()
@@ -249,28 +256,6 @@ def _parsed(source: str) -> _Template | None:
     values = tuple((index, field) for index, field in enumerate(strings) if field.kind == "string")
     has_number_ids = any(at < 0 for field in fields for at in field.ids)
     return _Template(fields, values, walk.type, has_number_ids)
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """The texts with the same rest: which strings are names, and a template for each of these."""
-
-    layout: tuple[int, ...]
-    by_names: dict[tuple[str, ...], _Template]
-
-
-_TEMPLATES: dict[tuple[tuple[str, ...], str], _Layout] = {}
-_LONGEST_SHARED, _MOST_SHARED = 4096, 2_000
-"""The events of all streams of a service have a few forms; they hold no value of a string."""
-
-
-def _joined(rest: str, strings: Sequence[str]) -> str:
-    """A JSON text from the text with U+0000 for each string, and the strings."""
-    between = rest.split("\0")
-    if len(between) != len(strings) + 1:  # the text has U+0000 of its own, and is no JSON
-        return ""
-    quoted = (f'{before}"{string}"' for before, string in zip(between, strings, strict=False))
-    return "".join([*quoted, between[-1]])
 
 
 def _value(start: int, written: str, field: Field, ids: tuple[str, ...]) -> StringValue:

@@ -38,6 +38,13 @@ _DEFINITIONS: dict[str, dict[str, Any]] = {
     "scenario": {**_SCHEMA, **_SCHEMA["anyOf"][0]},
     **_SCHEMA["$defs"],
 }
+PROPERTIES: dict[str, dict[str, Any]] = {
+    name: definition["properties"]
+    for name, definition in _DEFINITIONS.items()
+    if "properties" in definition
+}
+"""The keys of each definition with their schemas, in the order of `schema.json`."""
+
 _IN_ONE_LINE = r"^[^\r\n]+[\r\n]*$"
 
 _GROUPS = {"any": "any_of", "all": "all_of", "not": "negated"}
@@ -63,24 +70,17 @@ TABLES: dict[str, Table] = {}
 
 def table(name: str, /, **readers: Reader | str) -> Table:
     """The keys of a definition with their readers."""
-    definition = _DEFINITIONS[name]
-    properties: dict[str, Any] = definition["properties"]
+    properties = PROPERTIES[name]
     assert readers.keys() <= properties.keys(), f"{name} has no {readers.keys() - properties}"
     by_key = {key: _reader(schema, readers.get(key)) for key, schema in properties.items()}
-    required = tuple(definition.get("required", ()))
+    required = tuple(_DEFINITIONS[name].get("required", ()))
     TABLES[name] = Table(by_key, required, FIELDS.get(name, {}))
     return TABLES[name]
 
 
-def properties(name: str) -> dict[str, Any]:
-    """The keys of a definition with their schemas, in the order of `schema.json`."""
-    keys: dict[str, Any] = _DEFINITIONS[name]["properties"]
-    return keys
-
-
 def choices(name: str, key: str) -> tuple[str, ...]:
     """The names of which the value of a key must be one."""
-    return _names(_DEFINITIONS[name]["properties"][key]) or ()
+    return _names(PROPERTIES[name][key]) or ()
 
 
 def _reader(schema: dict[str, Any], given: Reader | str | None) -> Reader:

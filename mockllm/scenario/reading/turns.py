@@ -25,9 +25,9 @@ from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
 from mockllm.scenario.reading.tables import (
+    PROPERTIES,
     inner_path,
     path_of_file,
-    properties,
     table,
     turn_name,
 )
@@ -271,8 +271,8 @@ _outcome = record(
 
 
 _REPLIES = ("reply", "http", "one_of")
-_IN_BRANCHES = properties("when").keys() - CONDITION_KEYS
-_IN_DRAWN = properties("drawn_reply").keys()
+_IN_BRANCHES = PROPERTIES["when"].keys() - CONDITION_KEYS
+_IN_DRAWN = PROPERTIES["drawn_reply"].keys()
 NOT_DRAWN = ("one_of", "name", "repeat", "go_to", "request", "attempts")
 """Keys that a turn has once, whichever of its replies is drawn."""
 

@@ -12,15 +12,16 @@ from mockllm.errors import MockLLMError, ScenarioError, WireError
 from mockllm.recording.drafting.draft import Draft, Line
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.drafting.matches import MatchRule
-from mockllm.recording.finding import Competing, not_found_after_write
+from mockllm.recording.finding import not_found_after_write, player_of
 from mockllm.recording.store.ended import WrittenExchanges
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.placeholders import placeholder_kinds
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.rules import Rules
+from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured, detected
-from mockllm.tapes.recorded_turn import is_complete
+from mockllm.tapes.recorded_turn import recorded_turn
 
 Group = Sequence[tuple[int, Captured]]
 """Exchanges in the order in which they ended, each with its number."""
@@ -78,7 +79,7 @@ class Writer:
         self._setup = setup
         self._redactor = redactor or Redactor(setup.rules)
         self._folder = Folder(setup.folder)
-        self._competing = Competing()
+        self._known: dict[str, Scenario] = {}
         self._drafting: Drafting | None = self._begun()
         self._written = WrittenExchanges(setup.ended)
 
@@ -127,16 +128,16 @@ class Writer:
         with self._folder.group():
             for captured in group:
                 found += self._drafted(drafting, captured, changed)
-        for scenario in changed.values():
-            self._competing.keep(scenario)
+        self._known |= changed
+        player = player_of(self._known, (draft for _, _, draft in found if draft is not None))
         return [
-            line if written is None else self._looked_for(line, captured, written)
+            line if written is None else self._looked_for(line, captured, player)
             for line, captured, written in found
         ]
 
     def _begun(self) -> Drafting:
         known = self._folder.scenarios()
-        self._competing = Competing(known)
+        self._known = {scenario.name: scenario for scenario in known}
         return Drafting(
             match=self._setup.match,
             known=known,
@@ -157,20 +158,18 @@ class Writer:
                 drafting.written(draft, written)
                 if written.scenario is not None:
                     changed[written.scenario.name] = written.scenario
-                yield from ((line, clean, written) for line in _named_lines(draft, written))
+                yield from ((line, clean, written) for line in written.report)
         except MockLLMError as error:
             yield Line(captured.source, "skipped", str(error)), captured, None
 
-    def _looked_for(self, line: Line, captured: Captured, draft: Draft) -> Line:
+    def _looked_for(self, line: Line, captured: Captured, player: Player) -> Line:
         """The line with the reason why the recorded request does not find its recording, and with
         what was redacted."""
         line = replace(line, redacted=_redacted(captured))
-        written = self._competing.by_name.get(line.scenario)
+        written = self._known.get(line.scenario)
         if written is None or line.turn is None or line.turn >= len(written.turns):
             return line
-        not_found = not_found_after_write(
-            self._competing.of(written), captured, written, line.turn, draft
-        )
+        not_found = not_found_after_write(player, captured, written, line.turn)
         return replace(line, not_found=not_found) if not_found else line
 
 
@@ -195,8 +194,9 @@ def _completed(captured: Captured) -> Captured:
     if captured.cut not in ("client", "stalled"):
         return captured
     protocol = detected(captured).protocol
-    if protocol is not None and is_complete(captured, protocol):
-        return replace(captured, cut="")
+    with suppress(WireError):
+        if protocol and recorded_turn(captured.plain(), protocol, streamed=True).complete:
+            return replace(captured, cut="")
     return captured
 
 
@@ -207,17 +207,6 @@ def _redacted(captured: Captured) -> tuple[tuple[str, int], ...]:
     heads = (value for _, value in (*captured.request_headers, *captured.headers))
     bodies = (captured.request_body.decode("latin-1"), captured.body.decode("latin-1"))
     return tuple(sorted(placeholder_kinds((captured.url, *heads, *bodies)).items()))
-
-
-def _named_lines(draft: Draft, written: Draft) -> Iterator[Line]:
-    """The lines of a draft, with the name that its scenario was written under."""
-    for line in draft.report:
-        if draft.scenario is None or written.scenario is None:
-            yield line
-        else:
-            name, old = written.scenario.name, draft.scenario.name
-            description = line.description.replace(f" of {old}", f" of {name}", 1)
-            yield replace(line, scenario=name, description=description)
 
 
 def obstacle(error: OSError | ScenarioError) -> str:

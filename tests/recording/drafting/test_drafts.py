@@ -14,7 +14,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.draft import LIVE
 from mockllm.recording.drafting.drafts import Drafting
-from mockllm.recording.drafting.drafts import drafts as drafts_of
 from mockllm.recording.drafting.matches import MatchRule
 from mockllm.redaction.placeholders import wildcards
 from mockllm.replay.compilation.tape_player import is_unedited
@@ -35,12 +34,29 @@ from tests.recording.exchanging import (
     result,
     user,
 )
-from tests.server.recording.odd_upstream import text_events
+from tests.server.recording.odd_upstream import delta, finish, text_events
 
 
 def drafts(exchanges, origin=LIVE, **options):
-    """The drafts of exchanges of one origin."""
-    return drafts_of([(one, origin) for one in exchanges], Drafting(**options))
+    """The drafts of exchanges of one origin, one for each scenario, in the order of their first
+    requests."""
+    found, drafting = {}, Drafting(**options)
+    for number, one in enumerate(exchanges):
+        for draft in drafting.add(one, origin):
+            name = draft.scenario.name if draft.scenario is not None else f"\0{number}"
+            found[name] = merged(found[name], draft) if name in found else draft
+    yield from found.values()
+
+
+def merged(before, after):
+    """The draft of a scenario from two of it."""
+    return replace(
+        after,
+        recorded={**before.recorded, **after.recorded},
+        report=before.report + after.report,
+        base=before.base,
+        stem=before.stem or after.stem,
+    )
 
 
 def tapes(draft):
@@ -512,6 +528,19 @@ def test_bodies():
     (scenario,) = drafted(responding("hello", "resp_1", "one")).values()
     assert texts(scenario) == ["one"]
     assert scenario.turns[0].timing is None
+
+
+@pytest.mark.parametrize("ids", [("call_1", ""), ("", "call_1"), ("", ""), ("call_2", "")])
+def test_some_call_ids_may_be_absent(ids):
+    """A client that leaves out ids of calls continues the conversation, whichever it leaves out."""
+    function = {"name": "look", "arguments": "{}"}
+    calls = [{"index": n, "id": f"call_{n + 1}", "function": function} for n in range(2)]
+    events = [delta(0, role="assistant", tool_calls=calls), finish("tool_calls"), "[DONE]"]
+    called = exchange(asks(user("hello")), [f"data: {event}\n\n".encode() for event in events])
+    results = [result(id, "x") for id in ids]
+    more = [user("hello"), model(None, *[(id, "look", "{}") for id in ids]), *results]
+    (scenario,) = drafted(called, answer(more, "yes")).values()
+    assert (len(scenario.turns), scenario.any_ids) == (2, False)
 
 
 def test_call_ids_that_are_used_again():

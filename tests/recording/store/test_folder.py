@@ -19,7 +19,7 @@ from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
-from tests.recording.exchanging import answer, failure, model, timed, user
+from tests.recording.exchanging import answer, calling, failure, model, result, timed, user
 
 HELLO = [user("hello")]
 MORE = [*HELLO, model("hi"), user("more")]
@@ -131,6 +131,17 @@ def test_an_edited_scenario_is_not_overwritten(path):
     assert all_texts(path) == {"hello": ["hi"], "hello-2": ["hi", "yes"]}
 
 
+def test_a_deleted_scenario_is_written_again(path):
+    """The conversation goes on in a new file, whole, where a person has deleted its file."""
+    write(Folder(path), answer(HELLO, "hi"))
+    folder = Folder(path)
+    drafting = Drafting(known=folder.scenarios(), tape=folder.tape)
+    (path / "hello.yaml").unlink()
+    for draft in drafting.add(answer(MORE, "yes")):
+        drafting.written(draft, folder.write(draft))
+    assert all_texts(path) == {"hello": ["hi", "yes"]}
+
+
 def test_comments_stay(path):
     """Comments that were added to a recording are there after the next turn."""
     write(Folder(path), answer(HELLO, "hi"))
@@ -140,6 +151,14 @@ def test_comments_stay(path):
     assert file.read_text().startswith("# Mine.\n")
     assert "# The end.\n" in file.read_text()
     assert all_texts(path) == {"hello": ["hi", "yes"]}
+
+
+def test_a_conversation_with_other_ids_goes_on(path):
+    """The file is whole after each turn where a client gives calls ids of its own."""
+    called = [*HELLO, model(None, ("other", "look", "{}")), result("other", "x")]
+    asked = [*called, model("yes"), user("and now?")]
+    write(Folder(path), calling(HELLO, "call_1"), answer(called, "yes"), answer(asked, "no"))
+    assert all_texts(path) == {"hello": ["", "yes", "no"]}
 
 
 def test_existing_files_are_not_overwritten(path):

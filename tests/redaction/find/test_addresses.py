@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.redaction.find.patterns import emails, is_address
+from mockllm.redaction.find.personal import emails, is_address
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from mockllm.redaction.find.patterns import (
     Pattern,
     candidates,
     credentials_in,
-    emails,
     part_at_end,
 )
+from mockllm.redaction.find.personal import emails
 from mockllm.redaction.find.secret_names import (
     could_be_password,
     has_letters_and_digits,

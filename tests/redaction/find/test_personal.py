@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockllm.redaction.find.patterns import Detector, kinds
 from mockllm.redaction.find.personal import PERSONAL
-from mockllm.redaction.rules import Detector, kinds
 from tests.cases import for_all
 
 ON = Detector(frozenset(("phone", "iban", "card", "ssn")))

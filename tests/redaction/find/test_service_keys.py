@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from mockllm.redaction.find.finder import Finder
 from mockllm.redaction.find.patterns import (
     PATTERNS,
+    Detector,
     candidates,
     credentials_in,
     gitleaks_rules,
 )
 from mockllm.redaction.find.personal import PERSONAL
 from mockllm.redaction.find.secret_names import entropy
-from mockllm.redaction.rules import Detector
 from tests.cases import for_all
 
 HEX = "0123456789abcdef"

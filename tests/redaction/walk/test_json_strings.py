@@ -102,12 +102,22 @@ def test_escapes(every: bool) -> None:
         '{"a": "\\x"}',
         "[1,]",
         '{"a": "b"} x',
+        '{"a": "b"}\\',
+        '"a\\',
         "[" * 100_000,
     ],
 )
 def test_what_is_no_json(source: str) -> None:
     """It has no values, whatever strings are in it."""
     assert read(source) is None
+
+
+@pytest.mark.parametrize("number", ["800-555-0199", "01", "1.", "-", "1e", "+1", "1.2.3", "--1"])
+def test_a_number_that_is_none_is_no_json(number: str) -> None:
+    """Whatever was read before: JSON with a number at its place makes it none."""
+    source = '{"zz": %s, "b": "x"}'
+    assert read(source % 1) is not None
+    assert read(source % number) is None
 
 
 json_values = st.recursive(
