@@ -1,10 +1,10 @@
 """`WireProtocol`, the description of one API: pure functions, a few small records, two classes.
 
-Each protocol is a package in this folder, with the same modules: `request`, `writing`, `encoder`,
-`decoder`, `client`, and a `protocol` that ends in `PROTOCOL = WireProtocol(...)`. Its `__init__`
-has the `Address`, which is all that a server needs before the first request. All knowledge of an
-API is in its package. A package imports nothing from its siblings, from scenarios or from the
-server. It reads no clock and no randomness: every generated value is derived from `Reply.seed`.
+Each protocol is a package in this folder, with the same modules: `request`, `encoder`, `decoder`,
+`client`, and a `protocol` that ends in `PROTOCOL = WireProtocol(...)`. Its `__init__` has the
+`Address`, which is all that a server needs before the first request. All knowledge of an API is in
+its package. A package imports nothing from its siblings, from scenarios or from the server. It
+reads no clock and no randomness: every generated value is derived from `Reply.seed`.
 
 The functions at the end are what services have in common around their answers.
 """

@@ -1,13 +1,26 @@
-"""The requests that a client of Completions sends. A conversation is a text in the prompt."""
+"""The requests that a client of Completions sends. The API has a prompt, in which a conversation is
+a text, and neither tools nor files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mockllm.core.request import Parameters, Request
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.openai_completions.prompts import continued
-from mockllm.protocols.openai_completions.writing import parameters, write
+from mockllm.protocols.openai_completions.prompts import continued, written_conversation
 from mockllm.protocols.records import ClientRequests, Json
+from mockllm.protocols.writing import parameter_fields, read_parameters
+
+_OF_VLLM = ("min_tokens", "ignore_eos")
+_NAMES = {name: name for name in ("max_tokens", "temperature", "top_p", "stop", "seed", *_OF_VLLM)}
+
+
+def _write(request: Request, parameters: Parameters) -> Json:
+    """The body of a request."""
+    streamed = {"stream": True} if request.stream else {}
+    prompt = written_conversation(request.messages)
+    body = {"model": request.model, **streamed, "prompt": prompt}
+    return body | parameter_fields(parameters, _NAMES)
 
 
 def _continuation(
@@ -22,8 +35,8 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
 
 
 CLIENT = ClientRequests(
-    write=write,
-    parameters=parameters,
+    write=_write,
+    parameters=lambda body: read_parameters(_NAMES, body.get),
     continuation=_continuation,
     next_message=_next_message,
     path="/v1/completions",
