@@ -7,20 +7,22 @@ Answers are streamed unless the body has `"stream": false`. Errors have the serv
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.errors import RequestError
+from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Check
 from mockllm.protocols.ollama import API
 from mockllm.protocols.ollama.errors import BOOLEAN, CHECKS, OBJECT, TEXT
-from mockllm.protocols.ollama.messages import IMAGES, MESSAGES, read_messages
 from mockllm.protocols.ollama.objects import Options
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, objects, string
+from mockllm.protocols.values import array, mapping, objects, sent_as_base64, sent_files, string
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -30,7 +32,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         (_GENERATE if generate else _CHAT)(_structure(generate), body)
     else:
         OBJECT(_structure(generate), body)
-    history = _prompt(body) if generate else read_messages(body.get("messages"))
+    history = _prompt(body) if generate else _messages(body.get("messages"))
     return Request(
         API,
         string(body.get("model")),
@@ -74,6 +76,59 @@ def _output_schema(format: object) -> Fields | None:
     if isinstance(format, Mapping):
         return format
     return {} if format == "json" else None
+
+
+# The history
+
+
+def _messages(value: object) -> list[Message]:
+    """The messages in order; those of other roles are ignored. A result without an id belongs to
+    the first call of its tool that has none yet, and without a name to the first call of all."""
+    out: list[Message] = []
+    waiting: list[CallEcho] = []
+    for item in objects(value):
+        message = _message(item)
+        if message is None:
+            continue
+        waiting += message.calls
+        out.append(_identified(message, waiting) if message.role == "tool" else message)
+    return out
+
+
+def _message(value: Fields) -> Message | None:
+    content = string(value.get("content"))
+    match string(value.get("role")).lower():
+        case "system":
+            return Message("system", content)
+        case "user":
+            images = array(value.get("images"))
+            files = sent_files(sent_as_base64(image, "image/*") for image in images)
+            return Message("user", content, files=files)
+        case "assistant":
+            return Message(
+                "assistant", content, tuple(map(_echo, objects(value.get("tool_calls"))))
+            )
+        case "tool":
+            id, name = string(value.get("tool_call_id")), string(value.get("tool_name"))
+            return Message("tool", content, call_id=id, name=name)
+    return None
+
+
+def _echo(call: Fields) -> CallEcho:
+    function = mapping(call.get("function"))
+    given = function.get("arguments")
+    arguments = given if isinstance(given, str) else dumps({} if given is None else given)
+    return CallEcho(string(call.get("id")), string(function.get("name")), arguments)
+
+
+def _identified(result: Message, waiting: list[CallEcho]) -> Message:
+    """The result with the id and the name of its call, which waits no longer."""
+    for call in waiting:
+        same_id = not result.call_id or call.id in ("", result.call_id)
+        if same_id and result.name in ("", call.name):
+            waiting.remove(call)
+            return replace(result, call_id=call.id, name=call.name)
+    return result
 
 
 # Refusals
@@ -121,6 +176,40 @@ def _check_options(where: str, value: Any) -> None:
             raise RequestError(f'option "{name}" must be of type {expected}')
 
 
+def _check_image(where: str, value: object) -> None:
+    """Raises unless a value is an image in base64."""
+    TEXT(where, value)
+    assert isinstance(value, str)
+    try:
+        base64.b64decode(value, validate=True)
+    except ValueError:
+        raise RequestError(f"illegal base64 data: {display(value[:40])}") from None
+
+
+_IMAGES = CHECKS.list_of(_check_image, "[]api.ImageData")
+
+_FUNCTION = CHECKS.fields(
+    {},
+    {
+        "name": TEXT,
+        "arguments": CHECKS.of_kind(Mapping, "api.ToolCallFunctionArguments"),
+    },
+)
+_CALL = CHECKS.fields({}, {"id": TEXT, "function": _FUNCTION})
+_MESSAGE = CHECKS.fields(
+    {},
+    {
+        "role": TEXT,
+        "content": TEXT,
+        "thinking": TEXT,
+        "images": _IMAGES,
+        "tool_calls": CHECKS.list_of(_CALL, "[]api.ToolCall"),
+        "tool_name": TEXT,
+        "tool_call_id": TEXT,
+    },
+)
+_MESSAGES = CHECKS.list_of(_MESSAGE, "[]api.Message")
+
 _COMMON: dict[str, Check] = {
     "stream": BOOLEAN,
     "format": _check_format,
@@ -138,7 +227,7 @@ _TOOL = CHECKS.fields(
     },
 )
 _CHAT = CHECKS.fields(
-    {"model": TEXT}, {**_COMMON, "messages": MESSAGES, "tools": CHECKS.list_of(_TOOL, "api.Tools")}
+    {"model": TEXT}, {**_COMMON, "messages": _MESSAGES, "tools": CHECKS.list_of(_TOOL, "api.Tools")}
 )
 _GENERATE = CHECKS.fields(
     {"model": TEXT},
@@ -147,6 +236,6 @@ _GENERATE = CHECKS.fields(
         **dict.fromkeys(("prompt", "suffix", "system", "template"), TEXT),
         "context": CHECKS.list_of(CHECKS.of_kind(int, "int"), "[]int"),
         "raw": BOOLEAN,
-        "images": IMAGES,
+        "images": _IMAGES,
     },
 )
