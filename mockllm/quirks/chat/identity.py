@@ -22,10 +22,6 @@ from mockllm.quirks.samples import CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 
 
-def _without_index(fragment: chunks.CallFragment) -> None:
-    del fragment.entry["index"]
-
-
 def _without_index_and_type(fragment: chunks.CallFragment) -> None:
     fragment.entry.pop("type", None)
     del fragment.entry["index"]
@@ -87,16 +83,9 @@ def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
     return chunks.removed(items, gone)
 
 
-def _from_one(fragment: chunks.CallFragment) -> None:
-    fragment.entry["index"] += 1
-
-
-def _gap(fragment: chunks.CallFragment) -> None:
-    fragment.entry["index"] *= 2
-
-
-def _negative(fragment: chunks.CallFragment) -> None:
-    fragment.entry["index"] -= 1
+@each_with(chunks.fragments)
+def _indexed(fragment: chunks.CallFragment, number: Callable[[int], int]) -> None:
+    fragment.entry["index"] = number(fragment.entry["index"])
 
 
 def _reversed(own: list[chunks.CallFragment]) -> None:
@@ -246,7 +235,7 @@ QUIRKS = (
         Variant(
             "fragments",
             # Without index and id, only the order shows which call a fragment belongs to.
-            each(chunks.fragments, _without_index, chunks.contiguous),
+            each(chunks.fragments, lambda fragment: fragment.entry.pop("index"), chunks.contiguous),
             as_sent=True,
         ),
         Variant(
@@ -270,9 +259,9 @@ QUIRKS = (
     chunks.quirk(
         "chat-index-from-one",
         TWO_CALLS,
-        each(chunks.fragments, _from_one),
-        Variant("gap", each(chunks.fragments, _gap)),
-        Variant("negative", each(chunks.fragments, _negative)),
+        _indexed(lambda index: index + 1),
+        Variant("gap", _indexed(lambda index: 2 * index)),
+        Variant("negative", _indexed(lambda index: index - 1)),
     ),
     chunks.quirk("chat-index-reversed", TWO_CALLS, each(chunks.by_choice, _reversed)),
     chunks.quirk("chat-id-repeated", CALL, each(chunks.continuations, _id_repeated)),

@@ -41,12 +41,8 @@ def _each_call(change: Callable[[Json], None], wanted: Callable[[Json], bool]) -
     return lambda items, _: [changed(item) for item in items]
 
 
-def _without_args(call: Json) -> None:
-    del call["args"]
-
-
-def _null_args(call: Json) -> None:
-    call["args"] = None
+def _has_no_args(call: Json) -> bool:
+    return call.get("args") == {}
 
 
 def _args_as_text(call: Json) -> None:
@@ -272,8 +268,8 @@ QUIRKS: tuple[Quirk, ...] = (
     chunks.quirk(
         "gem-args-absent",
         ZERO,
-        Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
-        Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
+        Variant("absent", _each_call(lambda call: call.pop("args"), _has_no_args)),
+        Variant("null", _each_call(lambda call: call.update(args=None), _has_no_args)),
     ),
     chunks.quirk("gem-same-name-no-id", TWO_SAME, _one_chunk),
     chunks.quirk(

@@ -73,6 +73,14 @@ def _in_last(change: Callable[[Json], object]) -> FramesChange:
     return each(place, change)
 
 
+def _without(*names: str) -> Callable[[Json], None]:
+    def change(fields: Json) -> None:
+        for name in names:
+            fields.pop(name, None)
+
+    return change
+
+
 # Framing
 
 
@@ -126,18 +134,6 @@ def _in_one(items: list[Item], _: Context) -> list[Item]:
         else:
             joined.append(item)
     return joined
-
-
-def _without_id(call: Json) -> None:
-    call.pop("id", None)
-
-
-def _first_index(function: Json) -> None:
-    function["index"] = 0
-
-
-def _without_index(function: Json) -> None:
-    function.pop("index", None)
 
 
 def _as_text(function: Json) -> None:
@@ -195,10 +191,6 @@ def _done_false(end: Json) -> None:
     end.pop("done_reason", None)
 
 
-def _without_done(end: Json) -> None:
-    end.pop("done", None)
-
-
 def _called(items: list[Item], context: Context) -> list[Item]:
     if not list(_every_call(items)):
         return items
@@ -206,14 +198,6 @@ def _called(items: list[Item], context: Context) -> list[Item]:
 
 
 _COUNTS = ("prompt_eval_count", "eval_count", "prompt_eval_cached_count")
-
-
-def _without(*names: str) -> Callable[[Json], None]:
-    def change(end: Json) -> None:
-        for name in names:
-            end.pop(name, None)
-
-    return change
 
 
 def _without_usual_reason(end: Json) -> None:
@@ -246,12 +230,12 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk("ollama-line-separators", TEXT, Variant(frames=spread(_separated), as_sent=True)),
     quirk("ollama-calls-in-last", CALL, _with_last),
     quirk("ollama-calls-one-object", TWO_CALLS, _in_one),
-    quirk("ollama-call-ids", CALL, Variant(frames=each(_every_call, _without_id), ids=False)),
+    quirk("ollama-call-ids", CALL, Variant(frames=each(_every_call, _without("id")), ids=False)),
     quirk(
         "ollama-same-index",
         TWO_CALLS,
-        Variant("zero", each(_every_function, _first_index)),
-        Variant("none", each(_every_function, _without_index)),
+        Variant("zero", each(_every_function, lambda function: function.update(index=0))),
+        Variant("none", each(_every_function, _without("index"))),
     ),
     quirk(
         "ollama-args-string",
@@ -275,7 +259,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant("no-last", _without_last, as_sent=True),
         Variant("false", _in_last(_done_false), as_sent=True),
     ),
-    quirk("ollama-done-missing", TEXT, _in_last(_without_done)),
+    quirk("ollama-done-missing", TEXT, _in_last(_without("done"))),
     quirk(
         "ollama-no-reason",
         TEXT,
