@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.events import StreamError
-from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import ARRAY_END, ARRAY_SEPARATOR, SAFETY_RATINGS, compact
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.records import Json
@@ -18,15 +17,13 @@ from mockllm.quirks.base import (
     FramesChange,
     Item,
     Quirk,
-    Tolerance,
     Variant,
     parametrised,
     spread,
 )
 from mockllm.quirks.gemini import chunks
 from mockllm.quirks.samples import CALL, TEXT, TWO_SAME, ZERO
-from mockllm.quirks.streams import failed, time_at, with_done
-from mockllm.scenario.model import Api
+from mockllm.quirks.streams import ARGUMENTS_AS_TEXT, failed, time_at, with_done
 
 # Arguments
 
@@ -47,17 +44,6 @@ def _has_no_args(call: Json) -> bool:
 
 def _args_as_text(call: Json) -> None:
     call["args"] = compact(call["args"])
-
-
-def _text_kept(turn: Turn, _: Api) -> Turn:
-    """The turn with the string in place of the arguments: JSON, but not an object."""
-    parts = tuple(
-        replace(part, fragments=(json.dumps(compact(part.parsed()), ensure_ascii=False),))
-        if isinstance(part, ToolCall)
-        else part
-        for part in turn.parts
-    )
-    return replace(turn, parts=parts, order=(), gaps=())
 
 
 def _partial(items: list[Item], _: Context) -> list[Item]:
@@ -284,13 +270,7 @@ QUIRKS: tuple[Quirk, ...] = (
         CALL,
         Variant(
             frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
-            tolerated=(
-                Tolerance(
-                    "arguments that are not an object are malformed, which a policy reports, "
-                    "skips or keeps",
-                    _text_kept,
-                ),
-            ),
+            tolerated=(ARGUMENTS_AS_TEXT,),
         ),
     ),
     chunks.quirk(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from mockllm.core.http import TimedBytes
-from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import objects
@@ -27,8 +26,7 @@ from mockllm.quirks.base import (
     spread,
 )
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TWO_CALLS
-from mockllm.quirks.streams import end_position, time_at
-from mockllm.scenario.model import Api
+from mockllm.quirks.streams import ARGUMENTS_AS_TEXT, end_position, time_at
 
 quirk = quirks_of("ollama")
 """A quirk of Ollama."""
@@ -140,15 +138,6 @@ def _as_text(function: Json) -> None:
     function["arguments"] = dumps(function["arguments"])
 
 
-def _rejected(turn: Turn, _: Api) -> Turn:
-    """The turn with the string in place of the arguments: JSON, but not an object."""
-    parts = tuple(
-        replace(part, fragments=(dumps(part.arguments),)) if isinstance(part, ToolCall) else part
-        for part in turn.parts
-    )
-    return replace(turn, parts=parts, order=(), gaps=())
-
-
 # Content
 
 
@@ -242,13 +231,7 @@ QUIRKS: tuple[Quirk, ...] = (
         CALL,
         Variant(
             frames=each(_every_function, _as_text),
-            tolerated=(
-                Tolerance(
-                    "arguments that are not an object are malformed, which a policy reports, "
-                    "skips or keeps",
-                    _rejected,
-                ),
-            ),
+            tolerated=(ARGUMENTS_AS_TEXT,),
         ),
     ),
     quirk("ollama-think-tags", REASONING, Variant(frames=_think_tags, as_sent=True)),
