@@ -40,6 +40,23 @@ def last(items: list[Item], *types: str) -> int | None:
     return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
 
 
+# The text
+
+
+@parametrised
+def separated(items: list[Item], context: Context, separators: str) -> list[Item]:
+    """Adds separators after every character of the model's text. Each character is changed by
+    itself, so the deltas and an event that repeats the whole text (`response.output_text.done`)
+    stay consistent, however the text is cut."""
+
+    def change(text: str) -> str:
+        return "".join(character + separators for character in text)
+
+    for item in items:
+        item.data = PROTOCOLS[context.api].events.map_text(item.data, change)
+    return items
+
+
 # Another order
 
 _Element = TypeVar("_Element")

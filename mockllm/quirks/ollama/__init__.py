@@ -25,8 +25,9 @@ from mockllm.quirks.base import (
     quirks_of,
     spread,
 )
+from mockllm.quirks.framing.changes import line_ends
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TWO_CALLS
-from mockllm.quirks.streams import ARGUMENTS_AS_TEXT, end_position, time_at
+from mockllm.quirks.streams import ARGUMENTS_AS_TEXT, end_position, separated, time_at
 
 quirk = quirks_of("ollama")
 """A quirk of Ollama."""
@@ -86,26 +87,10 @@ def _blank(stream: list[TimedBytes], _: Context) -> list[TimedBytes]:
     return [TimedBytes(timed.at, timed.data + b"\n") for timed in stream]
 
 
-def _crlf(stream: list[TimedBytes], _: Context) -> list[TimedBytes]:
-    return [TimedBytes(timed.at, timed.data.replace(b"\n", b"\r\n")) for timed in stream]
-
-
 def _without_last_line_end(stream: list[TimedBytes], _: Context) -> list[TimedBytes]:
     if not stream or not stream[-1].data.endswith(b"\n"):
         return stream
     return [*stream[:-1], replace(stream[-1], data=stream[-1].data[:-1])]
-
-
-_SEPARATORS = "\u2028\u2029\u0085"
-
-
-def _separated(item: Item) -> list[Item]:
-    """Puts separators after each character of the text, which JSON may hold as they are."""
-    own = message(item)
-    for name in ("content", "response", "thinking"):
-        if isinstance(own.get(name), str):
-            own[name] = "".join(character + _SEPARATORS for character in own[name])
-    return [item]
 
 
 # Calls
@@ -213,10 +198,15 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk(
         "ollama-line-ends",
         TEXT,
-        Variant("crlf", bytes=_crlf),
+        Variant("crlf", bytes=line_ends(b"\r\n")),
         Variant("no-last", bytes=_without_last_line_end),
     ),
-    quirk("ollama-line-separators", TEXT, Variant(frames=spread(_separated), as_sent=True)),
+    quirk(
+        "ollama-line-separators",
+        TEXT,
+        # JSON may hold them as they are.
+        Variant(frames=separated("\u2028\u2029\u0085"), as_sent=True),
+    ),
     quirk("ollama-calls-in-last", CALL, _with_last),
     quirk("ollama-calls-one-object", TWO_CALLS, _in_one),
     quirk("ollama-call-ids", CALL, Variant(frames=each(_every_call, _without("id")), ids=False)),
