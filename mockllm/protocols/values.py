@@ -3,6 +3,7 @@ usual value instead of failing."""
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -33,6 +34,14 @@ def json_object(text: str | bytes | None) -> Json | None:
     """The JSON object in a text or a body; None for any other."""
     value = json_value(text)
     return value if isinstance(value, dict) else None
+
+
+def base64_bytes(value: object) -> bytes | None:
+    """The bytes of a text in base64; None for other text."""
+    try:
+        return base64.b64decode(string(value), validate=True)
+    except ValueError:
+        return None
 
 
 def plain_object(frame: Frame) -> Json | None:

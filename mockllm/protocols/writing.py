@@ -7,8 +7,6 @@ Gemini calls without ids. A writer first brings it into the form of its API.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, groupby
@@ -18,7 +16,7 @@ from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Req
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Json, with_messages
-from mockllm.protocols.values import array, sendable_value, whole
+from mockllm.protocols.values import array, base64_bytes, sendable_value, whole
 
 # Histories
 
@@ -161,10 +159,7 @@ def known_type(file: SentFile) -> str:
     its bytes begin like."""
     if file.media_type != "image/*":
         return file.media_type
-    try:
-        begin = base64.b64decode(file.data[:8])
-    except binascii.Error:
-        return file.media_type
+    begin = base64_bytes(file.data[:8]) or b""
     types = (type for bytes, type in _BEGINNINGS.items() if begin.startswith(bytes))
     return next(types, file.media_type)
 

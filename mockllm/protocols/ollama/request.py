@@ -7,7 +7,6 @@ Answers are streamed unless the body has `"stream": false`. Errors have the serv
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,7 +21,15 @@ from mockllm.protocols.ollama import API
 from mockllm.protocols.ollama.errors import BOOLEAN, CHECKS, OBJECT, TEXT
 from mockllm.protocols.ollama.objects import Options
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import array, mapping, objects, sent_as_base64, sent_files, string
+from mockllm.protocols.values import (
+    array,
+    base64_bytes,
+    mapping,
+    objects,
+    sent_as_base64,
+    sent_files,
+    string,
+)
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -180,10 +187,8 @@ def _check_image(where: str, value: object) -> None:
     """Raises unless a value is an image in base64."""
     TEXT(where, value)
     assert isinstance(value, str)
-    try:
-        base64.b64decode(value, validate=True)
-    except ValueError:
-        raise RequestError(f"illegal base64 data: {display(value[:40])}") from None
+    if base64_bytes(value) is None:
+        raise RequestError(f"illegal base64 data: {display(value[:40])}")
 
 
 _IMAGES = CHECKS.list_of(_check_image, "[]api.ImageData")

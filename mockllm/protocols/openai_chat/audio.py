@@ -15,7 +15,7 @@ from mockllm.core.seeded import derive
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.fields import AUDIO
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import string
+from mockllm.protocols.values import base64_bytes, string
 
 TYPE = "audio/*"
 """The media type of a sound that was read."""
@@ -57,11 +57,7 @@ def read_audio(audio: Fields) -> Iterator[ev.MediaDelta]:
     """The pieces in the object of a delta or a message; data that are not base64 are left out."""
     if text := string(audio.get("transcript")):
         yield ev.MediaDelta(AUDIO, TYPE, text=text)
-    try:
-        data = base64.b64decode(string(audio.get("data")), validate=True)
-    except ValueError:
-        return
-    if data:
+    if data := base64_bytes(audio.get("data")):
         yield ev.MediaDelta(AUDIO, TYPE, data)
 
 
