@@ -138,13 +138,11 @@ def error_of(error: object) -> StreamError:
     )
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
     """The headers of an error answer.
 
     Args:
         seed: the request id is derived from it.
-        retry_after: in seconds; sent as `retry-after` (whole seconds, rounded up) and as
-            `retry-after-ms` (exact), which OpenAI's SDKs prefer.
     """
     headers = {"content-type": "application/json", **_identity(seed, "error", error.status)}
     if error.status == 429:
@@ -152,9 +150,9 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
         headers |= _limits(
             requests=_LIMIT_REQUESTS if tokens else 0,
             tokens=0 if tokens else _LIMIT_TOKENS,
-            reset=1.0 if retry_after is None else retry_after,
+            reset=1.0 if error.retry_after is None else error.retry_after,
         )
-    return headers | retry_headers(retry_after)
+    return headers | retry_headers(error.retry_after)
 
 
 def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:

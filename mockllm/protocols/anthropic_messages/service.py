@@ -107,13 +107,11 @@ def error_body(error: RequestError) -> Json:
     }
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
     """The headers of an error answer.
 
     Args:
         seed: the time at which limits are reset is derived from it.
-        retry_after: in seconds; sent as `retry-after` (whole seconds, rounded up) and as
-            `retry-after-ms` (exact).
     """
     headers = {
         "content-type": "application/json",
@@ -123,7 +121,7 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
     if error.status == 429:
         reset = EPOCH + derive_int(seed, "reset", below=7 * 86400)
         headers |= _limits(reset, dict.fromkeys(_LIMITS, 0))
-    return headers | retry_headers(retry_after)
+    return headers | retry_headers(error.retry_after)
 
 
 def _error_id(error: RequestError) -> str:

@@ -46,10 +46,10 @@ def decode_error(body: Fields) -> StreamError | None:
     return StreamError(message) if isinstance(message, str) and message else None
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
     """The headers of an error answer."""
     headers = {"content-type": "application/json", **_trace(seed, "error", error.status)}
-    return headers | retry_headers(retry_after)
+    return headers | retry_headers(error.retry_after)
 
 
 def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
