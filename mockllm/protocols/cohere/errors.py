@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive
+from mockllm.core.seeded import derive, derive_uuid
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, retry_headers
 from mockllm.protocols.checks import Checks
-from mockllm.protocols.cohere.fields import uuid
 from mockllm.protocols.records import Fields, Json, ServiceError
 from mockllm.protocols.values import kind
 
@@ -37,7 +36,7 @@ _USAGE = "For proper usage, please refer to https://docs.cohere.com/reference/ch
 
 def error_body(error: RequestError) -> Json:
     """An error as `{"id", "message"}`, which is all that the service says of it."""
-    return {"id": uuid(error.message, "error"), "message": error.message}
+    return {"id": derive_uuid(error.message, "error"), "message": error.message}
 
 
 def decode_error(body: Fields) -> StreamError | None:
