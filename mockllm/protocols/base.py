@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from mockllm.protocols.jobs import JobCall, JobReply
 
 EPOCH = 1767225600
-"""2026-01-01T00:00:00Z. Every answer is "created" within a week after it."""
+"""2026-01-01T00:00:00Z. Every answer is "created" within a week after it: a clock would give the
+same request other bytes on another day, and the week makes the times of answers differ."""
 
 dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """A value as compact JSON text, with fields in their order and no needless escapes."""

@@ -286,7 +286,8 @@ def join_bodies(bodies: Sequence[Json]) -> Json:
 
 
 def is_foreign_finish(value: str) -> bool:
-    """Whether a finish reason is a value of another protocol."""
+    """Whether a finish reason is a value of another protocol. A scenario that was recorded over one
+    API is played over others, which never send its `finish_raw`."""
     return value in _OTHER_FINISHES or value.isupper()  # Gemini's and Cohere's are upper case
 
 

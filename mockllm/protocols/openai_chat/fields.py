@@ -19,7 +19,8 @@ from mockllm.protocols.values import array, mapping, objects, string
 REASONING, TEXT, REFUSAL, AUDIO, CALLS = 0, 1, 2, 3, 4
 """The keys of the parts; the call with index i has `CALLS + i`."""
 RAWS = 1 << 30
-"""The key of the first frame that is kept as `Raw`; the others follow in order of arrival."""
+"""The key of the first frame that is kept as `Raw`; the others follow in order of arrival. The
+indexes of calls stay below it (`calls`)."""
 
 _FINISHES: dict[str, ev.FinishReason] = {
     "stop": "stop",
