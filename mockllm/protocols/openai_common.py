@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mockllm.core.events import Frame, StreamError, Usage
 from mockllm.core.http import Target
-from mockllm.core.request import OfferedTool, SentFile
+from mockllm.core.request import CallEcho, OfferedTool, SentFile
 from mockllm.core.seeded import derive, derive_int
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
@@ -378,6 +378,19 @@ def check_parts(where: str, content: object) -> None:
 def function_call(id: str, name: str, arguments: str) -> Json:
     """A call of a function in a message."""
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def read_call(call: Fields, absent: str = "") -> CallEcho:
+    """A call in a message, the inverse of `function_call`. Arguments may be a value instead of
+    text.
+
+    Args:
+        absent: the arguments of a call that has none.
+    """
+    function = mapping(call.get("function"))
+    given = function.get("arguments")
+    arguments = given if isinstance(given, str) else absent if given is None else dumps(given)
+    return CallEcho(string(call.get("id")), string(function.get("name")), arguments)
 
 
 def json_schema_format(schema: Fields) -> Json:

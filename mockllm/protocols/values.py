@@ -201,6 +201,21 @@ def tool_schema(tool: OfferedTool) -> Fields:
     return tool.parameters or {"type": "object", "properties": {}}
 
 
+def offered_tools(
+    functions: Iterable[Fields], schema: str = "parameters"
+) -> tuple[OfferedTool, ...]:
+    """The tools in these objects, the inverse of `function_tool`, without those that have no name.
+
+    Args:
+        schema: the name of the field that has the schema.
+    """
+    return tuple(
+        OfferedTool(name, string(function.get("description")), mapping(function.get(schema)))
+        for function in functions
+        if isinstance(name := function.get("name"), str)
+    )
+
+
 _DEEPEST = 12  # no protocol nests text deeper; raw frames of a scenario may
 
 

@@ -9,14 +9,14 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.request import Message, Request
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Check
 from mockllm.protocols.cohere import API
 from mockllm.protocols.cohere.errors import BOOLEAN, CHECKS, TEXT, invalid, wrong_type
-from mockllm.protocols.openai_common import files_of
+from mockllm.protocols.openai_common import files_of, read_call
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import array, mapping, objects, string
+from mockllm.protocols.values import array, mapping, objects, offered_tools, string
 
 _CHOICES = {"REQUIRED": "required", "NONE": "none"}
 
@@ -32,7 +32,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         stream=body.get("stream") is True,
         messages=messages,
         system="\n".join([message.text for message in messages if message.role == "system"]),
-        tools=_tools(body.get("tools")),
+        tools=offered_tools(mapping(tool.get("function")) for tool in objects(body.get("tools"))),
         tool_choice=_CHOICES.get(string(body.get("tool_choice")), "auto"),
         output_schema=_schema(body.get("response_format")),
         wants_reasoning=mapping(body.get("thinking")).get("type") == "enabled",
@@ -42,15 +42,6 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
 def options(request: Request) -> Hashable:
     """Nothing: the bytes of an answer depend on nothing in the request."""
     return ()
-
-
-def _tools(value: object) -> tuple[OfferedTool, ...]:
-    functions = [mapping(tool.get("function")) for tool in objects(value)]
-    return tuple(
-        OfferedTool(name, string(function.get("description")), mapping(function.get("parameters")))
-        for function in functions
-        if isinstance(name := function.get("name"), str)
-    )
 
 
 def _schema(value: object) -> Fields | None:
@@ -78,7 +69,8 @@ def _message(value: Fields) -> Message | None:
             return Message("system", text)
         case "assistant":
             plan = string(value.get("tool_plan"))
-            return Message("assistant", plan + text, _calls(value.get("tool_calls")))
+            calls = tuple(map(read_call, objects(value.get("tool_calls"))))
+            return Message("assistant", plan + text, calls)
         case "tool":
             return Message("tool", text, call_id=string(value.get("tool_call_id")))
     return None
@@ -97,15 +89,6 @@ def _part_text(part: object) -> str:
     document = part["document"]
     data = document.get("data", document) if isinstance(document, Mapping) else document
     return data if isinstance(data, str) else dumps(data)
-
-
-def _calls(value: object) -> tuple[CallEcho, ...]:
-    calls = []
-    for call in objects(value):
-        function = mapping(call.get("function"))
-        name, arguments = string(function.get("name")), string(function.get("arguments"))
-        calls.append(CallEcho(string(call.get("id")), name, arguments))
-    return tuple(calls)
 
 
 # Checks

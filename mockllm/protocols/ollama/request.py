@@ -12,20 +12,21 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.request import CallEcho, Message, Request
 from mockllm.core.text import display
 from mockllm.errors import RequestError
-from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Check
 from mockllm.protocols.ollama import API
 from mockllm.protocols.ollama.errors import BOOLEAN, CHECKS, OBJECT, TEXT
 from mockllm.protocols.ollama.objects import Options
+from mockllm.protocols.openai_common import read_call
 from mockllm.protocols.records import Fields
 from mockllm.protocols.values import (
     array,
     base64_bytes,
     mapping,
     objects,
+    offered_tools,
     sent_as_base64,
     sent_files,
     string,
@@ -47,7 +48,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body.get("stream") is not False,
         tuple(history),
         "\n".join([message.text for message in history if message.role == "system"]),
-        _tools(body.get("tools")),
+        offered_tools(mapping(tool.get("function")) for tool in objects(body.get("tools"))),
         output_schema=_output_schema(body.get("format")),
         wants_reasoning=body.get("think") not in (None, False, ""),
         traits=frozenset({"generate"}) if generate else frozenset(),
@@ -67,15 +68,6 @@ def _prompt(body: Fields) -> list[Message]:
     system = string(body.get("system"))
     before = [Message("system", system)] if system else []
     return [*before, Message("user", string(body.get("prompt")))]
-
-
-def _tools(value: object) -> tuple[OfferedTool, ...]:
-    offers = (mapping(tool.get("function")) for tool in objects(value))
-    return tuple(
-        OfferedTool(name, string(offer.get("description")), mapping(offer.get("parameters")))
-        for offer in offers
-        if isinstance(name := offer.get("name"), str)
-    )
 
 
 def _output_schema(format: object) -> Fields | None:
@@ -112,20 +104,12 @@ def _message(value: Fields) -> Message | None:
             files = sent_files(sent_as_base64(image, "image/*") for image in images)
             return Message("user", content, files=files)
         case "assistant":
-            return Message(
-                "assistant", content, tuple(map(_echo, objects(value.get("tool_calls"))))
-            )
+            calls = (read_call(call, absent="{}") for call in objects(value.get("tool_calls")))
+            return Message("assistant", content, tuple(calls))
         case "tool":
             id, name = string(value.get("tool_call_id")), string(value.get("tool_name"))
             return Message("tool", content, call_id=id, name=name)
     return None
-
-
-def _echo(call: Fields) -> CallEcho:
-    function = mapping(call.get("function"))
-    given = function.get("arguments")
-    arguments = given if isinstance(given, str) else dumps({} if given is None else given)
-    return CallEcho(string(call.get("id")), string(function.get("name")), arguments)
 
 
 def _identified(result: Message, waiting: list[CallEcho]) -> Message:
