@@ -35,12 +35,15 @@ def joined_answers(messages: Sequence[Message]) -> list[Message]:
     return joined
 
 
-def paired(messages: Sequence[Message], *, make_ids: bool = True) -> list[Message]:
-    """The messages where each result has the id and the name of its call. A result without an id is
-    that of the first call of its name that has none yet.
+def paired(
+    messages: Sequence[Message], *, make_ids: bool = True, ids_may_lack: bool = False
+) -> list[Message]:
+    """The messages where each result has the id and a name of its call. A result without an id is
+    that of the first call of its name that has none yet, and without a name that of the first call.
 
     Args:
         make_ids: whether calls without an id get one.
+        ids_may_lack: whether a result with an id may be that of a call without one, by its name.
     """
     given = {call.id for message in messages for call in message.calls}
     free = (id for number in count(1) if (id := f"call_{number}") not in given)
@@ -51,15 +54,18 @@ def paired(messages: Sequence[Message], *, make_ids: bool = True) -> list[Messag
             calls = [call if call.id else replace(call, id=next(free)) for call in message.calls]
             message = replace(message, calls=tuple(calls))
         waiting += message.calls
-        out.append(_identified(message, waiting) if message.role == "tool" else message)
+        is_result = message.role == "tool"
+        out.append(_identified(message, waiting, ids_may_lack) if is_result else message)
     return out
 
 
-def _identified(result: Message, waiting: list[CallEcho]) -> Message:
+def _identified(result: Message, waiting: list[CallEcho], ids_may_lack: bool) -> Message:
+    # Two calls may have one name and equal arguments: then only their order tells them apart.
     for call in waiting:
-        if call.id == result.call_id if result.call_id else result.name in ("", call.name):
+        by_id = result.call_id and (call.id or not ids_may_lack)
+        if call.id == result.call_id if by_id else result.name in ("", call.name):
             waiting.remove(call)
-            return replace(result, call_id=call.id, name=call.name)
+            return replace(result, call_id=call.id, name=result.name or call.name)
     return result
 
 

@@ -8,11 +8,10 @@ Answers are streamed unless the body has `"stream": false`. Errors have the serv
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import CallEcho, Message, Request
+from mockllm.core.request import Message, Request
 from mockllm.core.text import display
 from mockllm.errors import RequestError
 from mockllm.protocols.checks import Check
@@ -31,6 +30,7 @@ from mockllm.protocols.values import (
     sent_files,
     string,
 )
+from mockllm.protocols.writing import paired
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -83,15 +83,8 @@ def _output_schema(format: object) -> Fields | None:
 def _messages(value: object) -> list[Message]:
     """The messages in order; those of other roles are ignored. A result without an id belongs to
     the first call of its tool that has none yet, and without a name to the first call of all."""
-    out: list[Message] = []
-    waiting: list[CallEcho] = []
-    for item in objects(value):
-        message = _message(item)
-        if message is None:
-            continue
-        waiting += message.calls
-        out.append(_identified(message, waiting) if message.role == "tool" else message)
-    return out
+    messages = [message for item in objects(value) if (message := _message(item))]
+    return paired(messages, make_ids=False, ids_may_lack=True)
 
 
 def _message(value: Fields) -> Message | None:
@@ -110,16 +103,6 @@ def _message(value: Fields) -> Message | None:
             id, name = string(value.get("tool_call_id")), string(value.get("tool_name"))
             return Message("tool", content, call_id=id, name=name)
     return None
-
-
-def _identified(result: Message, waiting: list[CallEcho]) -> Message:
-    """The result with the id and the name of its call, which waits no longer."""
-    for call in waiting:
-        same_id = not result.call_id or call.id in ("", result.call_id)
-        if same_id and result.name in ("", call.name):
-            waiting.remove(call)
-            return replace(result, call_id=call.id, name=call.name)
-    return result
 
 
 # Refusals
