@@ -115,39 +115,23 @@ def arguments_value(call: CallEcho) -> Json | str:
     return value if isinstance(value, dict) else call.arguments or {}
 
 
-# The next request of a conversation, where each has all `messages`
+# The next request of a conversation
 
 
-def continuation(
+def continued(
     write: Callable[[Sequence[Message]], list[Json]],
-) -> Callable[[Json, str, Sequence[ToolCall], Sequence[str]], Json]:
-    """A function for `ClientRequests.continuation`, from the writer of an API's messages."""
-
-    def continued(
-        body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
-    ) -> Json:
-        return with_messages(body, *write(answered(calls, results)))
-
-    return continued
+) -> Callable[[Json, str, Sequence[Message], Sequence[ToolCall]], Json]:
+    """A function for `ClientRequests.continued`, from the writer of an API's messages, where each
+    request has all `messages`."""
+    return lambda body, _answer, messages, _calls: with_messages(body, *write(messages))
 
 
-def answered(calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
-    """The messages of an answer with calls, and of their results."""
-    echoes = tuple(CallEcho(call.id, call.name, call.arguments) for call in calls)
-    pairs = zip(echoes, results, strict=True)
-    given = [Message("tool", text, call_id=call.id, name=call.name) for call, text in pairs]
-    return [Message("assistant", calls=echoes), *given]
-
-
-def next_message(
-    write: Callable[[Sequence[Message]], list[Json]],
-) -> Callable[[Json, str, str, str], Json]:
-    """A function for `ClientRequests.next_message`, from the writer of an API's messages."""
-
-    def asked(body: Json, answer: str, text: str, user: str) -> Json:
-        return with_messages(body, *write([Message("assistant", text), Message("user", user)]))
-
-    return asked
+def without_ids(messages: Sequence[Message]) -> list[Message]:
+    """The messages without the ids of calls."""
+    return [
+        replace(message, call_id="", calls=tuple(replace(call, id="") for call in message.calls))
+        for message in messages
+    ]
 
 
 # Files

@@ -10,7 +10,7 @@ from mockllm.core.turn import ToolCall
 from mockllm.protocols.openai_common import function_call
 from mockllm.protocols.records import ClientRequests, Json, with_messages
 from mockllm.protocols.values import function_tool
-from mockllm.protocols.writing import answered, joined_answers, paired, with_function_tools
+from mockllm.protocols.writing import joined_answers, paired, with_function_tools
 
 
 def _write(request: Request, parameters: Parameters) -> Json:
@@ -42,32 +42,21 @@ def _write_message(id: str, message: Message) -> Json:
     return written | ({"toolCalls": calls} if calls else {})
 
 
-def _continuation(
-    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+def _continued(
+    body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
-    called, *given = answered(calls, results)
-    tool_messages = [_write_message(f"tool_{result.call_id}", result) for result in given]
-    assistant = _write_message(f"assistant_{len(body['messages'])}", called)
-    return _next_run(with_messages(body, assistant, *tool_messages))
-
-
-def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    count = len(body["messages"])
-    said = _write_message(f"assistant_{count}", Message("assistant", text))
-    asked = _write_message(f"user_{count}", Message("user", user))
-    return _next_run(with_messages(body, said, asked))
-
-
-def _next_run(body: Json) -> Json:
-    number = int(body["runId"].removeprefix("run_")) + 1
-    return {**body, "runId": f"run_{number}"}
+    count, run = len(body["messages"]), int(body["runId"].removeprefix("run_"))
+    more = [
+        _write_message(f"{message.role}_{message.call_id or count}", message)
+        for message in messages
+    ]
+    return {**with_messages(body, *more), "runId": f"run_{run + 1}"}
 
 
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda _: Parameters(),
-    continuation=_continuation,
-    next_message=_next_message,
+    continued=_continued,
     path="/agui",
     service="http://localhost",
     group="agui",

@@ -17,12 +17,11 @@ from mockllm.protocols.records import ClientRequests, Fields, Json
 from mockllm.protocols.values import array, mapping, objects, tool_schema
 from mockllm.protocols.writing import (
     arguments_value,
-    continuation,
+    continued,
     is_url,
     joined_answers,
     known_type,
     leading_system,
-    next_message,
     paired,
     parameter_fields,
     read_parameters,
@@ -235,8 +234,7 @@ def _latest_blocks(request: Request) -> Iterator[Fields]:
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
-    continuation=continuation(_write_messages),
-    next_message=next_message(_write_messages),
+    continued=continued(_write_messages),
     path="/v1/messages",
     service="https://api.anthropic.com",
     group="anthropic",

@@ -12,11 +12,10 @@ from mockllm.protocols.records import ClientRequests, Fields, Json
 from mockllm.protocols.values import mapping, objects, tool_schema
 from mockllm.protocols.writing import (
     arguments_value,
-    continuation,
+    continued,
     joined_answers,
     known_type,
     leading_system,
-    next_message,
     paired,
     parameter_fields,
     read_parameters,
@@ -149,8 +148,7 @@ def _files(files: Iterable[SentFile]) -> Iterator[Json]:
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
-    continuation=continuation(_write_messages),
-    next_message=next_message(_write_messages),
+    continued=continued(_write_messages),
     path="/model/{model}/converse-stream",
     body_path="/model/{model}/converse",
     service="https://bedrock-runtime.us-east-1.amazonaws.com",

@@ -10,10 +10,9 @@ from mockllm.protocols.openai_common import function_call
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
 from mockllm.protocols.writing import (
-    continuation,
+    continued,
     data_url,
     joined_answers,
-    next_message,
     paired,
     parameter_fields,
     read_parameters,
@@ -77,8 +76,7 @@ def _message(message: Message) -> Json:
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, body.get),
-    continuation=continuation(_write_messages),
-    next_message=next_message(_write_messages),
+    continued=continued(_write_messages),
     path="/v2/chat",
     service="https://api.cohere.com",
     group="cohere",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
@@ -22,7 +21,6 @@ from mockllm.protocols.gemini.schema import get, json_schema
 from mockllm.protocols.records import ClientRequests, Fields, Json
 from mockllm.protocols.values import array, function_tool, objects, tool_schema
 from mockllm.protocols.writing import (
-    answered,
     arguments_value,
     joined_answers,
     known_type,
@@ -30,6 +28,7 @@ from mockllm.protocols.writing import (
     parameter_fields,
     read_parameters,
     with_function_tools,
+    without_ids,
 )
 
 _NAMES = {
@@ -183,28 +182,21 @@ def _latest_calls(request: Request) -> Iterator[Fields]:
     return (part for part in latest if _name(part) is not None)
 
 
-def _continuation(
-    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+def _continued(
+    body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     """The history goes on without the ids of calls, and with their signatures."""
-    asked, *given = answered([replace(call, id="") for call in calls], results)
-    model, user = _write_contents([asked, *given])
-    for part, call in zip(model["parts"], calls, strict=True):
+    model, user = _write_contents(without_ids(messages))
+    for part, call in zip(model["parts"], calls, strict=False):  # a text has no call
         if call.signature:
             part["thoughtSignature"] = signature_of(call.signature)
     return {**body, "contents": [*body["contents"], model, user]}
 
 
-def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    more = _write_contents([Message("assistant", text), Message("user", user)])
-    return {**body, "contents": [*body["contents"], *more]}
-
-
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, partial(get, get(body, "generationConfig"))),
-    continuation=_continuation,
-    next_message=_next_message,
+    continued=_continued,
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
     body_path="/v1beta/models/{model}:generateContent",
     service="https://generativelanguage.googleapis.com",

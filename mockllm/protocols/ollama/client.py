@@ -6,20 +6,19 @@ images, without their types."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mockllm.core.request import CallEcho, Message, Parameters, Request
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool, mapping
 from mockllm.protocols.writing import (
     arguments_value,
-    continuation,
+    continued,
     joined_answers,
-    next_message,
     paired,
     parameter_fields,
     read_parameters,
     with_function_tools,
+    without_ids,
 )
 
 _NAMES = {
@@ -81,19 +80,10 @@ def _given(name: str, value: str | list[Json] | list[str]) -> Json:
     return {name: value} if value else {}
 
 
-def _without_ids(messages: Sequence[Message]) -> list[Json]:
-    bare = [
-        replace(message, call_id="", calls=tuple(replace(call, id="") for call in message.calls))
-        for message in messages
-    ]
-    return _write_messages(bare)
-
-
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, mapping(body.get("options")).get),
-    continuation=continuation(_without_ids),
-    next_message=next_message(_write_messages),
+    continued=continued(lambda messages: _write_messages(without_ids(messages))),
     path="/api/chat",
     service="http://127.0.0.1:11434",
     group="ollama",

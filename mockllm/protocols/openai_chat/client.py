@@ -14,11 +14,10 @@ from mockllm.protocols.openai_common import (
 from mockllm.protocols.records import ClientRequests, Fields, Json
 from mockllm.protocols.values import function_tool
 from mockllm.protocols.writing import (
-    continuation,
+    continued,
     custom_names,
     data_url,
     joined_answers,
-    next_message,
     paired,
     parameter_fields,
     read_parameters,
@@ -128,8 +127,7 @@ def _tool_choice(choice: str, custom: frozenset[str]) -> Json:
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
-    continuation=continuation(_write_messages),
-    next_message=next_message(_write_messages),
+    continued=continued(_write_messages),
     path="/v1/chat/completions",
     service="https://api.openai.com",
     group="openai",

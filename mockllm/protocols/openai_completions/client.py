@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mockllm.core.request import Parameters, Request
+from mockllm.core.request import Message, Parameters, Request
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.openai_completions.prompts import continued, written_conversation
 from mockllm.protocols.records import ClientRequests, Json
@@ -23,22 +23,19 @@ def _write(request: Request, parameters: Parameters) -> Json:
     return body | parameter_fields(parameters, _NAMES)
 
 
-def _continuation(
-    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+def _continued(
+    body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     """An answer has no calls. What another API would send as their results is said by the user."""
-    return _next_message(body, answer, "", "\n".join(results))
-
-
-def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    return {**body, "prompt": continued(body["prompt"], text, user)}
+    said, *asked = messages
+    user = "\n".join(message.text for message in asked)
+    return {**body, "prompt": continued(body["prompt"], said.text, user)}
 
 
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, body.get),
-    continuation=_continuation,
-    next_message=_next_message,
+    continued=_continued,
     path="/v1/completions",
     service="https://api.openai.com",
     group="openai",

@@ -160,14 +160,16 @@ def _reasoning_before(request: Request, calls: set[str]) -> Iterator[Fields]:
 _HOSTED_ID = ("call_id", "approval_request_id")
 
 
-def _continuation(
-    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+def _continued(
+    body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
+    """The service has the answer already."""
+    _, *given = messages
     outputs = [
-        {"type": _CLIENT_RESULTS[call.custom], "call_id": call.id, "output": text}
-        for call, text in zip(calls, results, strict=True)
+        {"type": _CLIENT_RESULTS[call.custom], "call_id": call.id, "output": result.text}
+        for call, result in zip(calls, given, strict=False)
     ]
-    return {**body, "previous_response_id": answer, "input": outputs}
+    return {**body, "previous_response_id": answer, "input": outputs or given[-1].text}
 
 
 def _hosted_results(body: Fields) -> frozenset[str]:
@@ -184,12 +186,7 @@ def _hosted_results(body: Fields) -> frozenset[str]:
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, body.get),
-    continuation=_continuation,
-    next_message=lambda body, answer, _text, user: {
-        **body,
-        "previous_response_id": answer,
-        "input": user,
-    },
+    continued=_continued,
     path="/v1/responses",
     service="https://api.openai.com",
     group="openai",

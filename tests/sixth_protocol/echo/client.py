@@ -9,7 +9,6 @@ from mockllm.core.request import Message, Parameters, Request
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import tool_schema
-from mockllm.protocols.writing import answered
 
 
 def _write(request: Request, parameters: Parameters) -> Json:
@@ -50,22 +49,16 @@ def _entry(message: Message) -> Json:
     return {**entry, **({"cues": cues} if cues else {})}
 
 
-def _continuation(
-    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+def _continued(
+    body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
-    return {**body, "dialogue": [*body["dialogue"], *_entries(answered(calls, results))]}
-
-
-def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    more = _entries([Message("assistant", text), Message("user", user)])
-    return {**body, "dialogue": [*body["dialogue"], *more]}
+    return {**body, "dialogue": [*body["dialogue"], *_entries(messages)]}
 
 
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda _: Parameters(),
-    continuation=_continuation,
-    next_message=_next_message,
+    continued=_continued,
     path="/echo/v2/speak",
     service="https://echo.example",
     group="echo",
