@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.request import CallEcho
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
@@ -14,6 +15,7 @@ from mockllm.protocols.openai_common import (
     check_tool,
     error_body,
     error_headers,
+    read_call,
     text_of,
 )
 
@@ -38,6 +40,16 @@ def test_error_body(error: RequestError, type_: str, code: str | None) -> None:
     assert list(body) == ["message", "type", "param", "code"]
     assert (body["type"], body["code"]) == (type_, error.code or code)
     assert body["param"] == error.param
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [({"arguments": "{}"}, "{}"), ({"arguments": {"n": 1}}, '{"n":1}'), ({}, "absent")],
+)
+def test_arguments_of_a_call(arguments: dict[str, Any], text: str) -> None:
+    """Text is kept as it is, another value is written as JSON; the caller says what none are."""
+    call = {"id": "c", "function": {"name": "f", **arguments}}
+    assert read_call(call, absent="absent") == CallEcho("c", "f", text)
 
 
 def test_error_headers() -> None:
