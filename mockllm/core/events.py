@@ -1,8 +1,9 @@
 """The protocol-neutral events of a streamed answer, and the frames that its stream consists of.
 Only data may live here.
 
-An answer is `Start`, then deltas of its parts, then `Usage` and `Finish` (or `StreamError`, or
-nothing if the stream was cut). Each delta has the key of its part; parts sort by their keys.
+An answer is `Start` (where its stream says that it begins), then deltas of its parts, then `Usage`
+and `Finish` (or `StreamError`, or nothing if the stream was cut). Each delta has the key of its
+part; parts sort by their keys.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def _garble(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
 def http_failure(answer: Transmission, kind: str, around: Circumstances) -> Transmission:
     """An error of the service as an HTTP answer."""
     protocol, error = around.protocol, service_error(around.protocol, kind)
-    headers = protocol.error_headers(around.reply.seed, error, None)
+    headers = protocol.error_headers(around.reply.seed, error)
     return _in_its_place(
         answer, error.status, headers, json_bytes(dumps(protocol.error_body(error)))
     )
@@ -206,9 +206,8 @@ def _status(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
     kind = next(kinds, None)
     error = RequestError(reason_phrase(status) + ".", status=status)
     error = error if kind is None else service_error(protocol, kind)
-    own_wait = seconds if form == "service" else None
-    error.retry_after = own_wait
-    headers = protocol.error_headers(around.reply.seed, error, own_wait)
+    error.retry_after = seconds if form == "service" else None
+    headers = protocol.error_headers(around.reply.seed, error)
     own = protocol.error_body(error)
     body, headers["content-type"] = _error_body(fault.text("body", "json"), status, own)
     if not body:

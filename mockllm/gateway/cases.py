@@ -88,7 +88,7 @@ class GatewayCase:
             return None
         seconds = self.error.retry_after / 1_000_000
         refusal = RequestError("", status=self.error.status, retry_after=seconds)
-        both = [protocol.error_headers("", refusal, seconds) for protocol in self.pair.protocols]
+        both = [protocol.error_headers("", refusal) for protocol in self.pair.protocols]
         return seconds if all("retry-after" in headers for headers in both) else None
 
     @property

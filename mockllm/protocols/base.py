@@ -1,10 +1,10 @@
 """`WireProtocol`, the description of one API: pure functions, a few small records, two classes.
 
-Each protocol is a package in this folder, with the same modules: `request`, `writing`, `encoder`,
-`decoder`, `client`, and a `protocol` that ends in `PROTOCOL = WireProtocol(...)`. Its `__init__`
-has the `Address`, which is all that a server needs before the first request. All knowledge of an
-API is in its package. A package imports nothing from its siblings, from scenarios or from the
-server. It reads no clock and no randomness: every generated value is derived from `Reply.seed`.
+Each protocol is a package in this folder, with the same modules: `request`, `encoder`, `decoder`,
+`client`, and a `protocol` that ends in `PROTOCOL = WireProtocol(...)`. Its `__init__` has the
+`Address`, which is all that a server needs before the first request. All knowledge of an API is in
+its package. A package imports nothing from its siblings, from scenarios or from the server. It
+reads no clock and no randomness: every generated value is derived from `Reply.seed`.
 
 The functions at the end are what services have in common around their answers.
 """
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from mockllm.protocols.jobs import JobCall, JobReply
 
 EPOCH = 1767225600
-"""2026-01-01T00:00:00Z. Every answer is "created" within a week after it."""
+"""2026-01-01T00:00:00Z. Every answer is "created" within a week after it: a clock would give the
+same request other bytes on another day, and the week makes the times of answers differ."""
 
 dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """A value as compact JSON text, with fields in their order and no needless escapes."""
@@ -264,7 +265,7 @@ class WireProtocol:
         error_body: the body of an error in the service's form, as a JSON value.
         decode_error: its inverse: the error in a body; None for a body without an error in the
             form of this API. Error bodies of other forms are kept as they are.
-        error_headers: the headers of an error answer; `retry_after` is in seconds.
+        error_headers: the headers of an error answer, from the seed and the error.
         headers: the headers of a successful answer; the argument is whether it is streamed.
         stated: what of `service_tier` and `fingerprint` in `Reply` its answers have a field for.
         choices: how an answer has several choices; None: it has one, whatever a scenario says.
@@ -314,7 +315,7 @@ class WireProtocol:
     decode_body: Callable[[Fields], Turn]
     answer_id: Callable[[Reply], str]
     error_body: Callable[[RequestError], Json]
-    error_headers: Callable[[str, RequestError, float | None], dict[str, str]]
+    error_headers: Callable[[str, RequestError], dict[str, str]]
     headers: Callable[[Reply, bool], dict[str, str]]
     project: Callable[[Turn], Turn]
     client: ClientRequests
@@ -380,14 +381,16 @@ def content_headers(stream: bool) -> dict[str, str]:
     return {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
+def retry_header(seconds: float | None) -> dict[str, str]:
+    """When to try again: `retry-after` in whole seconds, rounded up."""
+    return {} if seconds is None else {"retry-after": str(-(-round(seconds * 1000) // 1000))}
+
+
 def retry_headers(seconds: float | None) -> dict[str, str]:
-    """When to try again: `retry-after` in whole seconds, rounded up, and `retry-after-ms` exactly,
-    which SDKs prefer."""
+    """`retry_header`, and `retry-after-ms` exactly, which SDKs prefer."""
     if seconds is None:
         return {}
-    milliseconds = round(seconds * 1000)
-    whole = -(-milliseconds // 1000)
-    return {"retry-after": str(whole), "retry-after-ms": str(milliseconds)}
+    return {**retry_header(seconds), "retry-after-ms": str(round(seconds * 1000))}
 
 
 def looked_up_model(lookup: Lookup) -> tuple[str, bool]:

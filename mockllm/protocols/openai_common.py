@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mockllm.core.events import Frame, StreamError, Usage
 from mockllm.core.http import Target
-from mockllm.core.request import OfferedTool, SentFile
+from mockllm.core.request import CallEcho, OfferedTool, SentFile
 from mockllm.core.seeded import derive, derive_int
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
@@ -138,13 +138,11 @@ def error_of(error: object) -> StreamError:
     )
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
     """The headers of an error answer.
 
     Args:
         seed: the request id is derived from it.
-        retry_after: in seconds; sent as `retry-after` (whole seconds, rounded up) and as
-            `retry-after-ms` (exact), which OpenAI's SDKs prefer.
     """
     headers = {"content-type": "application/json", **_identity(seed, "error", error.status)}
     if error.status == 429:
@@ -152,9 +150,9 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
         headers |= _limits(
             requests=_LIMIT_REQUESTS if tokens else 0,
             tokens=0 if tokens else _LIMIT_TOKENS,
-            reset=1.0 if retry_after is None else retry_after,
+            reset=1.0 if error.retry_after is None else error.retry_after,
         )
-    return headers | retry_headers(retry_after)
+    return headers | retry_headers(error.retry_after)
 
 
 def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
@@ -288,7 +286,8 @@ def join_bodies(bodies: Sequence[Json]) -> Json:
 
 
 def is_foreign_finish(value: str) -> bool:
-    """Whether a finish reason is a value of another protocol."""
+    """Whether a finish reason is a value of another protocol. A scenario that was recorded over one
+    API is played over others, which never send its `finish_raw`."""
     return value in _OTHER_FINISHES or value.isupper()  # Gemini's and Cohere's are upper case
 
 
@@ -379,6 +378,19 @@ def check_parts(where: str, content: object) -> None:
 def function_call(id: str, name: str, arguments: str) -> Json:
     """A call of a function in a message."""
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def read_call(call: Fields, absent: str = "") -> CallEcho:
+    """A call in a message, the inverse of `function_call`. Arguments may be a value instead of
+    text.
+
+    Args:
+        absent: the arguments of a call that has none.
+    """
+    function = mapping(call.get("function"))
+    given = function.get("arguments")
+    arguments = given if isinstance(given, str) else absent if given is None else dumps(given)
+    return CallEcho(string(call.get("id")), string(function.get("name")), arguments)
 
 
 def json_schema_format(schema: Fields) -> Json:

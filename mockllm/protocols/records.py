@@ -15,7 +15,7 @@ from typing import Any, Literal
 from mockllm.core.events import Frame, Start, StreamError
 from mockllm.core.http import Target
 from mockllm.core.record import record
-from mockllm.core.request import Parameters, Request
+from mockllm.core.request import CallEcho, Message, Parameters, Request
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.errors import RequestError
 
@@ -39,10 +39,8 @@ class ClientRequests:
             the API has no field for is left out.
         parameters: the parameters in a body, as `write` takes them. Values of another kind than the
             API's count as absent.
-        continuation: the body with the results of tool calls, from the previous body, the id of
-            its answer, the calls of that answer, and the result of each call.
-        next_message: the body with the next user text after an answer without calls, from the
-            previous body, the id of its answer, the text of that answer, and the user text.
+        continued: the body of the next request, from the previous body, the id of its answer, the
+            messages since (the answer, then results or a text of the user), and the answer's calls.
         path: the path and query of a request for a streamed answer; `{model}` is replaced.
         service: the base URL of the service that defines the API.
         group: APIs with the same group share a service and the option for its URL.
@@ -64,8 +62,7 @@ class ClientRequests:
 
     write: Callable[[Request, Parameters], Json]
     parameters: Callable[[Fields], Parameters]
-    continuation: Callable[[Json, str, Sequence[ToolCall], Sequence[str]], Json]
-    next_message: Callable[[Json, str, str, str], Json]
+    continued: Callable[[Json, str, Sequence[Message], Sequence[ToolCall]], Json]
     path: str
     service: str
     group: str
@@ -84,6 +81,22 @@ class ClientRequests:
         """The path and query of a request for an answer of a model."""
         path = self.path if stream or not self.body_path else self.body_path
         return path.format(model=model)
+
+    def continuation(
+        self, body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+    ) -> Json:
+        """The body with the results of tool calls, from the previous body, the id of its answer,
+        the calls of that answer, and the result of each call."""
+        echoes = tuple(CallEcho(call.id, call.name, call.arguments) for call in calls)
+        pairs = zip(echoes, results, strict=True)
+        given = [Message("tool", text, call_id=call.id, name=call.name) for call, text in pairs]
+        return self.continued(body, answer, [Message("assistant", calls=echoes), *given], calls)
+
+    def next_message(self, body: Json, answer: str, text: str, user: str) -> Json:
+        """The body with the next user text after an answer without calls, from the previous body,
+        the id of its answer, the text of that answer, and the user text."""
+        messages = [Message("assistant", text), Message("user", user)]
+        return self.continued(body, answer, messages, ())
 
 
 def with_messages(body: Fields, *messages: Json) -> Json:

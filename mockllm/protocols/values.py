@@ -3,6 +3,7 @@ usual value instead of failing."""
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -41,6 +42,14 @@ def value_or_text(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def base64_bytes(value: object) -> bytes | None:
+    """The bytes of a text in base64; None for other text."""
+    try:
+        return base64.b64decode(string(value), validate=True)
+    except ValueError:
+        return None
 
 
 def plain_object(frame: Frame) -> Json | None:
@@ -198,6 +207,21 @@ def function_tool(tool: OfferedTool) -> Json:
 def tool_schema(tool: OfferedTool) -> Fields:
     """The JSON Schema of a tool's arguments; that of an empty object if it has none."""
     return tool.parameters or {"type": "object", "properties": {}}
+
+
+def offered_tools(
+    functions: Iterable[Fields], schema: str = "parameters"
+) -> tuple[OfferedTool, ...]:
+    """The tools in these objects, the inverse of `function_tool`, without those that have no name.
+
+    Args:
+        schema: the name of the field that has the schema.
+    """
+    return tuple(
+        OfferedTool(name, string(function.get("description")), mapping(function.get(schema)))
+        for function in functions
+        if isinstance(name := function.get("name"), str)
+    )
 
 
 _DEEPEST = 12  # no protocol nests text deeper; raw frames of a scenario may

@@ -7,8 +7,6 @@ Gemini calls without ids. A writer first brings it into the form of its API.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, groupby
@@ -18,7 +16,7 @@ from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Req
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Json, with_messages
-from mockllm.protocols.values import array, sendable_value, whole
+from mockllm.protocols.values import array, base64_bytes, sendable_value, whole
 
 # Histories
 
@@ -37,12 +35,15 @@ def joined_answers(messages: Sequence[Message]) -> list[Message]:
     return joined
 
 
-def paired(messages: Sequence[Message], *, make_ids: bool = True) -> list[Message]:
-    """The messages where each result has the id and the name of its call. A result without an id is
-    that of the first call of its name that has none yet.
+def paired(
+    messages: Sequence[Message], *, make_ids: bool = True, ids_may_lack: bool = False
+) -> list[Message]:
+    """The messages where each result has the id and a name of its call. A result without an id is
+    that of the first call of its name that has none yet, and without a name that of the first call.
 
     Args:
         make_ids: whether calls without an id get one.
+        ids_may_lack: whether a result with an id may be that of a call without one, by its name.
     """
     given = {call.id for message in messages for call in message.calls}
     free = (id for number in count(1) if (id := f"call_{number}") not in given)
@@ -53,15 +54,18 @@ def paired(messages: Sequence[Message], *, make_ids: bool = True) -> list[Messag
             calls = [call if call.id else replace(call, id=next(free)) for call in message.calls]
             message = replace(message, calls=tuple(calls))
         waiting += message.calls
-        out.append(_identified(message, waiting) if message.role == "tool" else message)
+        is_result = message.role == "tool"
+        out.append(_identified(message, waiting, ids_may_lack) if is_result else message)
     return out
 
 
-def _identified(result: Message, waiting: list[CallEcho]) -> Message:
+def _identified(result: Message, waiting: list[CallEcho], ids_may_lack: bool) -> Message:
+    # Two calls may have one name and equal arguments: then only their order tells them apart.
     for call in waiting:
-        if call.id == result.call_id if result.call_id else result.name in ("", call.name):
+        by_id = result.call_id and (call.id or not ids_may_lack)
+        if call.id == result.call_id if by_id else result.name in ("", call.name):
             waiting.remove(call)
-            return replace(result, call_id=call.id, name=call.name)
+            return replace(result, call_id=call.id, name=result.name or call.name)
     return result
 
 
@@ -111,39 +115,23 @@ def arguments_value(call: CallEcho) -> Json | str:
     return value if isinstance(value, dict) else call.arguments or {}
 
 
-# The next request of a conversation, where each has all `messages`
+# The next request of a conversation
 
 
-def continuation(
+def continued(
     write: Callable[[Sequence[Message]], list[Json]],
-) -> Callable[[Json, str, Sequence[ToolCall], Sequence[str]], Json]:
-    """A function for `ClientRequests.continuation`, from the writer of an API's messages."""
-
-    def continued(
-        body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
-    ) -> Json:
-        return with_messages(body, *write(answered(calls, results)))
-
-    return continued
+) -> Callable[[Json, str, Sequence[Message], Sequence[ToolCall]], Json]:
+    """A function for `ClientRequests.continued`, from the writer of an API's messages, where each
+    request has all `messages`."""
+    return lambda body, _answer, messages, _calls: with_messages(body, *write(messages))
 
 
-def answered(calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
-    """The messages of an answer with calls, and of their results."""
-    echoes = tuple(CallEcho(call.id, call.name, call.arguments) for call in calls)
-    pairs = zip(echoes, results, strict=True)
-    given = [Message("tool", text, call_id=call.id, name=call.name) for call, text in pairs]
-    return [Message("assistant", calls=echoes), *given]
-
-
-def next_message(
-    write: Callable[[Sequence[Message]], list[Json]],
-) -> Callable[[Json, str, str, str], Json]:
-    """A function for `ClientRequests.next_message`, from the writer of an API's messages."""
-
-    def asked(body: Json, answer: str, text: str, user: str) -> Json:
-        return with_messages(body, *write([Message("assistant", text), Message("user", user)]))
-
-    return asked
+def without_ids(messages: Sequence[Message]) -> list[Message]:
+    """The messages without the ids of calls."""
+    return [
+        replace(message, call_id="", calls=tuple(replace(call, id="") for call in message.calls))
+        for message in messages
+    ]
 
 
 # Files
@@ -161,10 +149,7 @@ def known_type(file: SentFile) -> str:
     its bytes begin like."""
     if file.media_type != "image/*":
         return file.media_type
-    try:
-        begin = base64.b64decode(file.data[:8])
-    except binascii.Error:
-        return file.media_type
+    begin = base64_bytes(file.data[:8]) or b""
     types = (type for bytes, type in _BEGINNINGS.items() if begin.startswith(bytes))
     return next(types, file.media_type)
 

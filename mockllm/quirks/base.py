@@ -58,15 +58,16 @@ class Prose:
     """The description of a quirk.
 
     Args:
-        group: the letter of its group, `A` to `K`: a section of docs/quirks.md.
+        group: the letter of its group, a section of docs/quirks.md; that of its folder (`_GROUPS`),
+            unless it says another.
         topic: what it is about (`TOPICS`), whatever the API; reports group cases by it.
         title: one line.
         servers: where it was seen.
-        right: what a correct client does.
-        correct: the same as an instruction to the author of a client.
+        correct: what a correct client does, as an instruction to its author.
         faults: what clients get wrong, in the third person.
         invariant: the invariant that a faulty client breaks.
         variants: what the bytes look like, one line for each variant, by its name.
+        right: what a correct client does.
         sources: `owner/repository#number` of reports, and addresses of the clauses and pages of
             documentation that have it.
         unsourced: the names of variants that no source shows.
@@ -79,11 +80,11 @@ class Prose:
     topic: str
     title: str
     servers: str
-    right: Right
     correct: str
     faults: str
     invariant: str
     variants: Mapping[str, str]
+    right: Right = "same"
     sources: tuple[str, ...] = ()
     unsourced: tuple[str, ...] = ()
     invalid: bool | tuple[str, ...] = False
@@ -99,15 +100,28 @@ class Prose:
         return names if isinstance(names, bool) else variant in names
 
 
+_GROUPS = {
+    "framing": "F",
+    "anthropic": "H",
+    "responses": "I",
+    "gemini": "J",
+    "agui": "K",
+    "ollama": "L",
+    "bedrock": "M",
+    "cohere": "N",
+    "completions": "O",
+}
+
+
 @cache
 def prose() -> Mapping[str, Prose]:
     """The descriptions of all quirks, by their names."""
     room = files(__package__)
-    tables = [folder / "quirks.yaml" for folder in (room, *room.iterdir()) if folder.is_dir()]
+    folders = [folder for folder in (room, *room.iterdir()) if folder.is_dir()]
     return {
-        name: _prose(fields)
-        for table in tables
-        if table.is_file()
+        name: _prose({"group": _GROUPS.get(folder.name), **fields})
+        for folder in folders
+        if (table := folder / "quirks.yaml").is_file()
         for name, fields in yaml.load(table.read_bytes(), _Loader).items()  # noqa: S506 - a safe one
     }
 

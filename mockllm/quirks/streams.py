@@ -1,4 +1,5 @@
-"""What the quirks of several APIs share: the types of events, where answers end, cut turns.
+"""What the quirks of several APIs share: the types of events, where answers end, and what clients
+may make of changed turns.
 
 A scenario may send raw frames with any content. A frame that is not an event counts as an empty
 event.
@@ -12,10 +13,12 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 from mockllm.core.events import StreamError
-from mockllm.core.turn import Turn
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Json
-from mockllm.quirks.base import Context, Item, parametrised
+from mockllm.protocols.values import sendable_value
+from mockllm.quirks.base import Context, Item, Tolerance, parametrised
 from mockllm.scenario.model import Api
 
 # Events that name their type in the field `type`
@@ -35,6 +38,23 @@ def kind(item: Item) -> str:
 def last(items: list[Item], *types: str) -> int | None:
     """The position of the last event that has one of these types; None where none has."""
     return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
+
+
+# The text
+
+
+@parametrised
+def separated(items: list[Item], context: Context, separators: str) -> list[Item]:
+    """Adds separators after every character of the model's text. Each character is changed by
+    itself, so the deltas and an event that repeats the whole text (`response.output_text.done`)
+    stay consistent, however the text is cut."""
+
+    def change(text: str) -> str:
+        return "".join(character + separators for character in text)
+
+    for item in items:
+        item.data = PROTOCOLS[context.api].events.map_text(item.data, change)
+    return items
 
 
 # Another order
@@ -89,6 +109,33 @@ def with_done(
     if not is_over(items) or items[-1].data == DONE:
         return items
     return [*items, Item(items[-1].at, DONE)]
+
+
+# What a client may make of a turn
+
+
+def with_calls(turn: Turn, change: Callable[[ToolCall], ToolCall]) -> Turn:
+    """The turn with its calls changed."""
+    parts = tuple(change(part) if isinstance(part, ToolCall) else part for part in turn.parts)
+    return replace(turn, parts=parts, order=(), gaps=())
+
+
+SHARED_ID = Tolerance(
+    "the calls may keep the id that they share",
+    lambda turn, _: with_calls(turn, lambda call: replace(call, id=turn.tool_calls[0].id)),
+)
+
+
+def _with_text(call: ToolCall) -> ToolCall:
+    """The call with a string in place of its arguments: JSON, but not an object."""
+    value = sendable_value(call.arguments)
+    return call if value is None else replace(call, fragments=(dumps(dumps(value)),))
+
+
+ARGUMENTS_AS_TEXT = Tolerance(
+    "arguments that are not an object are malformed, which a policy reports, skips or keeps",
+    lambda turn, _: with_calls(turn, _with_text),
+)
 
 
 def without_finish(turn: Turn) -> Turn:

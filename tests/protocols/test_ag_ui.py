@@ -404,6 +404,6 @@ def test_headers() -> None:
     """Streams are event streams that must not be cached; waits are whole seconds, rounded up."""
     assert PROTOCOL.headers(REPLY, True)["content-type"].startswith("text/event-stream")
     assert PROTOCOL.headers(REPLY, False) == {"content-type": "application/json"}
-    error = RequestError("slow down", status=429)
-    assert PROTOCOL.error_headers("seed", error, 1.2)["retry-after"] == "2"
-    assert "retry-after" not in PROTOCOL.error_headers("seed", error, None)
+    error = RequestError("slow down", status=429, retry_after=1.2)
+    assert PROTOCOL.error_headers("seed", error)["retry-after"] == "2"
+    assert "retry-after" not in PROTOCOL.error_headers("seed", RequestError("m", status=429))

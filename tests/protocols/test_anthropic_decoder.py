@@ -72,8 +72,10 @@ HELLO = Turn((Text(("Hel", "lo")),), "stop")
 
 
 def test_start_has_id_and_model() -> None:
-    """The start event has the id and the model, once."""
+    """The start event has the id and the model, also where another event comes before it."""
+    assert PROTOCOL.decoder().decode(BEGIN) == [Start("msg_1", "m")]
     decoder = PROTOCOL.decoder()
+    decoder.decode(event("vertex_event"))
     assert decoder.decode(BEGIN) == [Start("msg_1", "m")]
 
 

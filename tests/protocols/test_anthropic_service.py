@@ -26,7 +26,7 @@ def test_headers_of_an_answer() -> None:
     assert headers["request-id"].startswith("req_01")
     own = headers["anthropic-organization-id"]
     assert str(UUID(own)) == own
-    failed = PROTOCOL.error_headers("other", RequestError("m"), None)
+    failed = PROTOCOL.error_headers("other", RequestError("m"))
     assert failed["anthropic-organization-id"] == own
     assert headers["anthropic-ratelimit-input-tokens-remaining"] == "399900"
     assert re.fullmatch(
@@ -59,7 +59,7 @@ def test_errors_by_status(status: int, type: str) -> None:
     body = PROTOCOL.error_body(error)
     assert body["type"] == "error"
     assert body["error"] == {"type": type, "message": "No."}
-    assert PROTOCOL.error_headers("seed", error, None)["request-id"] == body["request_id"]
+    assert PROTOCOL.error_headers("seed", error)["request-id"] == body["request_id"]
 
 
 def test_errors_have_identifiers_of_their_own() -> None:
@@ -70,7 +70,8 @@ def test_errors_have_identifiers_of_their_own() -> None:
 
 def test_rate_limit_headers() -> None:
     """A 429 has `retry-after`, and remaining limits of 0."""
-    headers = PROTOCOL.error_headers("seed", RequestError("No.", status=429), 0.25)
+    error = RequestError("No.", status=429, retry_after=0.25)
+    headers = PROTOCOL.error_headers("seed", error)
     assert (headers["retry-after"], headers["retry-after-ms"]) == ("1", "250")
     assert headers["anthropic-ratelimit-requests-remaining"] == "0"
     assert "anthropic-ratelimit-output-tokens-reset" in headers

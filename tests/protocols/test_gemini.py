@@ -414,7 +414,7 @@ def test_a_rate_limit_has_the_wait_in_its_details() -> None:
     details = PROTOCOL.error_body(error)["error"]["details"]
     assert [item["@type"].rpartition(".")[2] for item in details] == ["QuotaFailure", "RetryInfo"]
     assert details[1]["retryDelay"] == "1.5s"
-    assert "retry-after" not in PROTOCOL.error_headers("seed", error, 1.5)
+    assert "retry-after" not in PROTOCOL.error_headers("seed", error)
 
 
 def test_error_details_name_field_and_reason() -> None:

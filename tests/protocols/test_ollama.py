@@ -41,6 +41,19 @@ def test_results_are_matched_by_name_and_order():
     assert found == [("2", "b"), ("1", "a"), ("3", "a")]
 
 
+def test_a_result_with_the_id_of_a_call_is_its_result():
+    """Whatever name it has; a call without an id takes the result of its name."""
+    calls = [call("a", id="1"), call("b")]
+    results = [("1", "other"), ("9", "b")]
+    messages = [
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        *({"role": "tool", "tool_call_id": id, "tool_name": name} for id, name in results),
+    ]
+    request = OLLAMA.parse({"model": "m", "messages": messages}, CHAT, False)
+    found = [(each.call_id, each.name) for each in request.messages[1:]]
+    assert found == [("1", "other"), ("", "b")]
+
+
 def test_streams_by_default():
     """Only `"stream": false` is no stream."""
     body = {"model": "m", "prompt": "Hi", "system": "Be brief.", "format": "json"}

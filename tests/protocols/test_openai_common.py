@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.request import CallEcho
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
@@ -14,6 +15,7 @@ from mockllm.protocols.openai_common import (
     check_tool,
     error_body,
     error_headers,
+    read_call,
     text_of,
 )
 
@@ -40,14 +42,24 @@ def test_error_body(error: RequestError, type_: str, code: str | None) -> None:
     assert body["param"] == error.param
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [({"arguments": "{}"}, "{}"), ({"arguments": {"n": 1}}, '{"n":1}'), ({}, "absent")],
+)
+def test_arguments_of_a_call(arguments: dict[str, Any], text: str) -> None:
+    """Text is kept as it is, another value is written as JSON; the caller says what none are."""
+    call = {"id": "c", "function": {"name": "f", **arguments}}
+    assert read_call(call, absent="absent") == CallEcho("c", "f", text)
+
+
 def test_error_headers() -> None:
     """A rate limit has the time to wait, in whole seconds and in milliseconds."""
-    headers = error_headers("seed", RequestError("m", status=429), 0.25)
+    headers = error_headers("seed", RequestError("m", status=429, retry_after=0.25))
     assert (headers["retry-after"], headers["retry-after-ms"]) == ("1", "250")
     assert headers["x-ratelimit-remaining-requests"] == "0"
     assert headers["x-ratelimit-reset-requests"] == "250ms"
     assert headers["x-request-id"].startswith("req_")
-    plain = error_headers("seed", RequestError("m"), None)
+    plain = error_headers("seed", RequestError("m"))
     assert not {"retry-after", "x-ratelimit-limit-requests"} & plain.keys()
 
 
@@ -58,7 +70,7 @@ def test_answer_headers() -> None:
     assert stream["cache-control"] == "no-cache"
     assert body["content-type"] == "application/json"
     assert stream["x-request-id"] == body["x-request-id"]
-    failed = error_headers("other", RequestError("m"), None)
+    failed = error_headers("other", RequestError("m"))
     for name, begin in (("openai-organization", "user-"), ("openai-project", "proj_")):
         assert stream[name] == failed[name]
         assert len(stream[name]) == len(begin) + 24
@@ -73,7 +85,7 @@ def test_answer_headers() -> None:
 )
 def test_reset_durations(seconds: float, text: str) -> None:
     """Rate limits reset after a duration as the service writes it."""
-    headers = error_headers("seed", RequestError("m", status=429), seconds)
+    headers = error_headers("seed", RequestError("m", status=429, retry_after=seconds))
     assert headers["x-ratelimit-reset-tokens"] == text
 
 

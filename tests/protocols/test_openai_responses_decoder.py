@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm.core.events import Raw, Start, StreamError, TextDelta, Timed
+from mockllm.core.events import Raw, StreamError, TextDelta, Timed
 from mockllm.core.timeline import fold
 from mockllm.core.turn import (
     Opaque,
@@ -339,7 +339,7 @@ def test_unknown_events_are_kept_in_order() -> None:
         )
         for event in decoder.decode(frame)
     ]
-    assert [type(event) for event in events] == [Start, TextDelta, Raw, TextDelta]
+    assert [type(event) for event in events] == [TextDelta, Raw, TextDelta]
     turn = fold(Timed(0, event) for event in events)
     assert turn.parts == (Text(("a", "b")), Opaque("responses", keepalive))
 

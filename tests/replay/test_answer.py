@@ -132,15 +132,14 @@ def test_a_json_answer() -> None:
 
 def test_an_error_answer() -> None:
     """The body of the API, its headers, access from any page; a scenario's headers win."""
-    error = RequestError("No.", status=429, type="t", code="c", param="p")
+    error = RequestError("No.", status=429, type="t", code="c", param="p", retry_after=2.0)
     answer = error_answer(
         PROTOCOLS["chat"],
         error,
         "seed",
-        retry_after=2.0,
         headers=[("X-Request-ID", "mine"), ("x-extra", "1")],
     )
-    expected = dict(PROTOCOLS["chat"].error_headers("seed", error, 2.0))
+    expected = dict(PROTOCOLS["chat"].error_headers("seed", error))
     assert answer.status == 429
     assert dict(answer.headers) == {
         "content-type": "application/json",
@@ -152,7 +151,7 @@ def test_an_error_answer() -> None:
     }
     assert "retry-after" in expected
     assert json.loads(answer.data[0]) == PROTOCOLS["chat"].error_body(error)
-    other = error_answer(PROTOCOLS["chat"], error, "other")
+    other = error_answer(PROTOCOLS["chat"], RequestError("No.", status=429), "other")
     assert "retry-after" not in dict(other.headers)
     assert dict(other.headers)["x-request-id"] != expected["x-request-id"]
 
@@ -244,6 +243,6 @@ def test_ids_of_errors_differ_by_turn_and_attempt() -> None:
     assert len(ids) == 4
     seed = derive("7", "s", 1, 2)
     error = RequestError("x", status=429)
-    own = PROTOCOLS["chat"].error_headers(seed, error, None)
+    own = PROTOCOLS["chat"].error_headers(seed, error)
     answer = played(Http(429), position=1, attempt=2)
     assert dict(answer.headers)["x-request-id"] == own["x-request-id"]

@@ -22,7 +22,7 @@ ECHO = Path(__file__).parent / "echo"
 FOLDERS = [*sorted(path.parent for path in PACKAGES.glob("*/__init__.py")), ECHO]
 BUILT_IN = tuple(name for name in PROTOCOLS if name != "echo")
 
-MODULES = ("request", "encoder", "decoder", "writing", "client", "protocol")
+MODULES = ("request", "encoder", "decoder", "client", "protocol")
 
 
 def section(title: str) -> str:

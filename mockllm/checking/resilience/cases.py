@@ -57,7 +57,8 @@ def _has_quota_errors(protocol: WireProtocol) -> bool:
 
 def _has_milliseconds(protocol: WireProtocol) -> bool:
     """Whether the service sends `retry-after-ms`."""
-    return "retry-after-ms" in protocol.error_headers("", RequestError("", status=429), 1.0)
+    error = RequestError("", status=429, retry_after=1.0)
+    return "retry-after-ms" in protocol.error_headers("", error)
 
 
 _NEEDS: Mapping[str, Callable[[WireProtocol], bool]] = {

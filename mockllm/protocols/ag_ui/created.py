@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive
+from mockllm.core.seeded import derive_uuid
 from mockllm.protocols.ag_ui import CREATES
 from mockllm.protocols.base import Lookup
 from mockllm.protocols.records import Json
@@ -27,11 +27,11 @@ def create(lookup: Lookup) -> Json:
     known = _bare(lookup.target)
     number = lookup.number
     where = {f"{name}_id": value for name, value in known.items()}
-    thread = known.get("thread") or _uuid("thread", number)
+    thread = known.get("thread") or derive_uuid("thread", number)
     run: Json = {
         **where,
         "thread_id": thread,
-        "run_id": _uuid("run", number),
+        "run_id": derive_uuid("run", number),
         "parent_run_id": lookup.request.get("parent_run_id"),
         "created": _CREATED,
         "run_input": None,
@@ -57,8 +57,3 @@ def ids_of_path(target: Target) -> dict[str, str]:
 
 def _bare(target: Target) -> dict[str, str]:
     return {_ID.sub("", name).lower(): value for name, value in target.segments.items()}
-
-
-def _uuid(kind: str, number: int) -> str:
-    digits = derive(kind, number, length=32, hex=True)
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

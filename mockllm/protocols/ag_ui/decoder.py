@@ -102,7 +102,6 @@ class Decoder:
 
     def __init__(self) -> None:
         self._assembly = Assembly()
-        self._started = False
 
     @property
     def complete(self) -> bool:
@@ -114,12 +113,7 @@ class Decoder:
         if value is None:
             return [self._raw(frame)]
         events = _HANDLERS.get(value["type"], _unknown)(self._assembly, value)
-        out = [self._raw(frame) if event is None else event for event in events]
-        if out and not self._started:
-            self._started = True
-            if not isinstance(out[0], ev.Start):
-                out.insert(0, ev.Start())
-        return out
+        return [self._raw(frame) if event is None else event for event in events]
 
     def close(self) -> list[ev.Event]:
         """The ends of parts that are still open when the stream ends."""

@@ -10,7 +10,7 @@ from agents that validate with the official Python types (FastAPI); an impossibl
 from __future__ import annotations
 
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply, content_headers
+from mockllm.protocols.base import Reply, content_headers, retry_header
 from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import kind
@@ -38,12 +38,9 @@ def error_body(error: RequestError) -> Json:
     return {"error": {"message": error.message, "code": code}}
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
-    """The headers of an error answer; `retry_after`, in seconds, is rounded up to whole seconds."""
-    headers = {"content-type": "application/json"}
-    if retry_after is not None:
-        headers["retry-after"] = str(-(-round(retry_after * 1000) // 1000))
-    return headers
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
+    """The headers of an error answer."""
+    return {"content-type": "application/json", **retry_header(error.retry_after)}
 
 
 def headers(reply: Reply, stream: bool) -> dict[str, str]:

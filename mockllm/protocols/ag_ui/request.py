@@ -11,13 +11,14 @@ from operator import itemgetter
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.request import CallEcho, Message, Request
 from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.created import ids_of_path
 from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, impossible_history, wrong_type
 from mockllm.protocols.ag_ui.objects import Options, answer_of
+from mockllm.protocols.openai_common import read_call
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import array, encodable, mapping, objects, string
+from mockllm.protocols.values import array, encodable, mapping, objects, offered_tools, string
 
 _MODEL = "ag-ui"
 
@@ -39,7 +40,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         stream=True,
         messages=history,
         system="\n".join([message.text for message in history if message.role == "system"]),
-        tools=_tools(body.get("tools")),
+        tools=offered_tools(map(mapping, array(body.get("tools")))),
         scenario=target.segments.get("scenario"),
     )
 
@@ -53,15 +54,6 @@ def options(request: Request) -> Options:
         encodable(string(body.get("threadId"))) or usual.thread_id,
         encodable(string(body.get("runId"))) or usual.run_id,
         encodable(parent) if isinstance(parent, str) else None,
-    )
-
-
-def _tools(value: object) -> tuple[OfferedTool, ...]:
-    offers = map(mapping, array(value))
-    return tuple(
-        OfferedTool(name, string(offer.get("description")), mapping(offer.get("parameters")))
-        for offer in offers
-        if isinstance(name := offer.get("name"), str)
     )
 
 
@@ -109,13 +101,8 @@ def _text_of(content: object) -> str:
 
 
 def _calls(value: object) -> tuple[CallEcho, ...]:
-    calls = []
-    for call in objects(value):
-        function = call.get("function")
-        if isinstance(function, Mapping):
-            name, arguments = string(function.get("name")), string(function.get("arguments"))
-            calls.append(CallEcho(string(call.get("id")), name, arguments))
-    return tuple(calls)
+    calls = [call for call in objects(value) if isinstance(call.get("function"), Mapping)]
+    return tuple(map(read_call, calls))
 
 
 # Checks

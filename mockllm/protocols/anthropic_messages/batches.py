@@ -171,17 +171,12 @@ def _list(call: JobCall) -> JobReply:
     """A page of the batches, the latest first."""
     found = [_found(call, _id(token)) for token in call.jobs.tokens(_KIND)]
     batches = {one[0].id: one for one in found if one is not None}
-    ids, has_more = page(list(batches), call.target)
-    listed = [batches[id] for id in ids]
-    shown = [_object(call, batch, work.state(), work.outcomes) for batch, work in listed]
-    return JobReply(
-        {
-            "data": shown,
-            "has_more": has_more,
-            "first_id": ids[0] if ids else None,
-            "last_id": ids[-1] if ids else None,
-        }
-    )
+
+    def show(id: str) -> Json:
+        batch, work = batches[id]
+        return _object(call, batch, work.state(), work.outcomes)
+
+    return JobReply(page(list(batches), call.target, show))
 
 
 BATCHES: Mapping[Operation, JobHandler] = {

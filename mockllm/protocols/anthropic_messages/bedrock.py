@@ -9,7 +9,6 @@ AWS; pings are left out, and the last event counts the tokens again. Errors are 
 from __future__ import annotations
 
 import base64
-import binascii
 import zlib
 from collections.abc import Mapping
 
@@ -22,7 +21,7 @@ from mockllm.framing.eventstream import EVENTSTREAM
 from mockllm.protocols import aws
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.records import Json
-from mockllm.protocols.values import json_object, mapping, string, within_input
+from mockllm.protocols.values import base64_bytes, json_object, mapping, string, within_input
 
 BEDROCK = "bedrock"
 """`Reply.options` of an answer there, and the trait of its request."""
@@ -63,9 +62,8 @@ def _unwrap(frame: Frame) -> Frame:
         message = string(payload.get("message")) or frame.data or ""
         error = {"type": frame.event or "", "message": message}
         return Frame(dumps({"type": "error", "error": error}), "error")
-    try:
-        data = base64.b64decode(string(payload.get("bytes")), validate=True)
-    except binascii.Error:
+    data = base64_bytes(payload.get("bytes"))
+    if data is None:
         return frame
     text = data.decode("utf-8", "replace")
     return Frame(text, string((json_object(text) or {}).get("type")) or None)

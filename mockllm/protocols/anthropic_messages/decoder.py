@@ -30,7 +30,6 @@ class Decoder:
 
     def __init__(self) -> None:
         self.complete = False
-        self.started = False
         self.begun = False
         self.usage: Json = {}
         self.assembly = Assembly()
@@ -40,12 +39,7 @@ class Decoder:
         if frame.data is None or self.complete or frame.data.strip() in ("", "[DONE]"):
             return []
         value = typed_event(frame)
-        events = _HANDLERS.get(value["type"], _unknown)(self, value, frame)
-        if events and not self.started:
-            self.started = True
-            if not isinstance(events[0], ev.Start):
-                events.insert(0, ev.Start())
-        return events
+        return _HANDLERS.get(value["type"], _unknown)(self, value, frame)
 
     def close(self) -> list[ev.Event]:
         """The ends of blocks that are still open when the stream ends. Anthropic sends no
@@ -103,12 +97,10 @@ def _start(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
     decoder.begun = True
     message = mapping(value.get("message"))
     decoder.usage.update(_counts(message.get("usage")))
-    out: list[ev.Event] = []
-    if not decoder.started:
-        out.append(ev.Start(string(message.get("id")), string(message.get("model"))))
+    start = ev.Start(string(message.get("id")), string(message.get("model")))
     blocks = array(message.get("content"))
     filled = not all(map(is_placeholder, blocks))
-    return [*out, *_filled(decoder, message, _blocks(blocks))] if filled else out
+    return [start, *_filled(decoder, message, _blocks(blocks))] if filled else [start]
 
 
 def _filled(decoder: Decoder, message: Fields, blocks: list[Fields]) -> list[ev.Event]:

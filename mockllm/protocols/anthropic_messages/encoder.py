@@ -26,6 +26,7 @@ from mockllm.protocols.custom_calls import function
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, json_object, mapping, sendable_value, string
 
+# As the service sends them: only pings have a space after the colon, and only they no padding.
 _PING = Frame('{"type": "ping"}', event="ping")
 _MAX_PADDING = 16
 

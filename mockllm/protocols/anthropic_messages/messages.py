@@ -151,7 +151,6 @@ def check_messages(value: object) -> None:
     _check_pairs(value)
 
 
-_LIST = CHECKS.of_kind(list, "list")
 _TEXT_OR_LIST = CHECKS.of_kind((str, list), "list")
 _MESSAGE = CHECKS.fields({"role": CHECKS.one_of(*_ROLES), "content": _TEXT_OR_LIST})
 

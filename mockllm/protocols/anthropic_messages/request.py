@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.request import Message, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import API
 from mockllm.protocols.anthropic_messages.bedrock import BEDROCK, STREAMED, is_bedrock
@@ -29,7 +29,7 @@ from mockllm.protocols.anthropic_messages.messages import (
 )
 from mockllm.protocols.checks import Check
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import array, mapping, string
+from mockllm.protocols.values import array, mapping, offered_tools, string
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -58,7 +58,9 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         segments["action"] == STREAMED if is_bedrock(target) else body.get("stream") is True,
         tuple(history),
         "\n".join([message.text for message in history if message.role == "system"]),
-        _offered(body.get("tools")),
+        offered_tools(
+            filter(_is_client_run, map(mapping, array(body.get("tools")))), "input_schema"
+        ),
         _tool_choice(mapping(body.get("tool_choice"))),
         output_schema=_output_schema(body),
         wants_reasoning=mapping(body.get("thinking")).get("type", "disabled") != "disabled",
@@ -75,16 +77,9 @@ def options(request: Request) -> Hashable:
 _CLIENT_RUN = re.compile(r"(?:bash|text_editor|computer|memory|custom)(?:_|\Z)")
 
 
-def _offered(value: object) -> tuple[OfferedTool, ...]:
-    """The tools that the client runs itself, without those that the service hosts."""
-    tools = []
-    for offer in array(value):
-        tool = mapping(offer)
-        name, kind = tool.get("name"), tool.get("type") or "custom"
-        if isinstance(name, str) and isinstance(kind, str) and _CLIENT_RUN.match(kind):
-            description, schema = string(tool.get("description")), mapping(tool.get("input_schema"))
-            tools.append(OfferedTool(name, description, schema))
-    return tuple(tools)
+def _is_client_run(tool: Fields) -> bool:
+    kind = tool.get("type") or "custom"
+    return isinstance(kind, str) and _CLIENT_RUN.match(kind) is not None
 
 
 def _tool_choice(choice: Fields) -> str:

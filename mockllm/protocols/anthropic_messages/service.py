@@ -6,7 +6,7 @@ https://docs.claude.com/en/api/errors and https://docs.claude.com/en/api/rate-li
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mockllm.core.events import StreamError
@@ -107,13 +107,11 @@ def error_body(error: RequestError) -> Json:
     }
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
     """The headers of an error answer.
 
     Args:
         seed: the time at which limits are reset is derived from it.
-        retry_after: in seconds; sent as `retry-after` (whole seconds, rounded up) and as
-            `retry-after-ms` (exact).
     """
     headers = {
         "content-type": "application/json",
@@ -123,7 +121,7 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
     if error.status == 429:
         reset = EPOCH + derive_int(seed, "reset", below=7 * 86400)
         headers |= _limits(reset, dict.fromkeys(_LIMITS, 0))
-    return headers | retry_headers(retry_after)
+    return headers | retry_headers(error.retry_after)
 
 
 def _error_id(error: RequestError) -> str:
@@ -209,25 +207,29 @@ def _model_object(name: str) -> Json:
 
 def models(lookup: Lookup) -> Json:
     """A page of the models served, by the query's `limit`, `after_id` and `before_id`."""
-    names, has_more = page(list(lookup.models), lookup.target)
-    return {
-        "data": [_model_object(name) for name in names],
-        "has_more": has_more,
-        "first_id": names[0] if names else None,
-        "last_id": names[-1] if names else None,
-    }
+    return page(list(lookup.models), lookup.target, _model_object)
 
 
-def page(ids: list[str], target: Target) -> tuple[list[str], bool]:
-    """A page of a list, by the query's `limit`, `after_id` and `before_id`; and whether there are
-    more."""
+def page(ids: list[str], target: Target, show: Callable[[str], Json]) -> Json:
+    """A page of a list, by the query's `limit`, `after_id` and `before_id`.
+
+    Args:
+        show: the object that has an id.
+    """
     limit = _limit(target.query.get("limit", "20"))
     after, before = target.query.get("after_id"), target.query.get("before_id")
     if before in ids:
         rest = ids[: ids.index(before)]
-        return rest[-limit:], len(rest) > limit
-    rest = ids[ids.index(after) + 1 :] if after in ids else ids
-    return rest[:limit], len(rest) > limit
+        listed = rest[-limit:]
+    else:
+        rest = ids[ids.index(after) + 1 :] if after in ids else ids
+        listed = rest[:limit]
+    return {
+        "data": list(map(show, listed)),
+        "has_more": len(rest) > limit,
+        "first_id": listed[0] if listed else None,
+        "last_id": listed[-1] if listed else None,
+    }
 
 
 def _limit(text: str) -> int:

@@ -54,7 +54,7 @@ class Decoder:
 
     def __init__(self) -> None:
         self.complete = False
-        self._started = self._failed = False
+        self._failed = False
         self._blocks: dict[int, _Block] = {}
         self._last = 0
         self._keys: set[int] = set()
@@ -66,12 +66,7 @@ class Decoder:
         name, member = next(iter(value.items())) if len(value) == 1 else ("", None)
         if frame.data is None or self._failed or (self.complete and name != "metadata"):
             return []
-        events = list(self._events(name, mapping(member), frame))
-        if events and not self._started:
-            self._started = True
-            if not isinstance(events[0], ev.Start):
-                events.insert(0, ev.Start())
-        return events
+        return list(self._events(name, mapping(member), frame))
 
     def close(self) -> list[ev.Event]:
         """The ends of blocks that are still open when the stream ends."""
@@ -109,8 +104,7 @@ class Decoder:
 
     def message_start(self, _value: Fields, _frame: Frame) -> Iterator[ev.Event]:
         """The events of `messageStart`."""
-        if not self._started:
-            yield ev.Start()
+        yield ev.Start()
 
     def block_start(self, value: Fields, frame: Frame) -> Iterator[ev.Event]:
         """The events of `contentBlockStart`."""

@@ -50,13 +50,13 @@ def decode_error(body: Fields) -> StreamError | None:
     return StreamError(message, type or None)
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
-    """The headers of an error answer; `retry_after` is in seconds."""
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
+    """The headers of an error answer."""
     return {
         "content-type": "application/json",
         **aws.request_headers(seed, "error", error.status),
         **aws.error_headers(error.status, error.type),
-        **retry_headers(retry_after),
+        **retry_headers(error.retry_after),
     }
 
 

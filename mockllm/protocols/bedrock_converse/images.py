@@ -9,7 +9,7 @@ import base64
 
 from mockllm.core.turn import Media
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import base64_bytes, mapping, string
 
 _FORMATS = frozenset({"gif", "jpeg", "png", "webp"})
 
@@ -38,7 +38,4 @@ def read_bytes(delta: Fields) -> bytes | None:
     source = mapping(image.get("source"))
     if image.keys() != {"source"} or source.keys() != {"bytes"}:
         return None
-    try:
-        return base64.b64decode(string(source["bytes"]), validate=True)
-    except ValueError:
-        return None
+    return base64_bytes(source["bytes"])

@@ -5,8 +5,6 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.htm
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -23,7 +21,7 @@ from mockllm.protocols.bedrock_converse.messages import (
     text_of,
 )
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import json_object, mapping, objects, string
+from mockllm.protocols.values import base64_bytes, json_object, mapping, objects, string
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -163,14 +161,7 @@ def count_tokens(lookup: Lookup) -> Json:
     input = mapping(lookup.request.get("input"))
     body = input.get("converse")
     if body is None and "invokeModel" in input:
-        body = _decoded(mapping(input["invokeModel"]).get("body"))
+        body = json_object(base64_bytes(mapping(input["invokeModel"]).get("body")))
     if not isinstance(body, Mapping):
         raise refused("input must have converse, or invokeModel with a body in base64.", "input")
     return {"inputTokens": counted_tokens(parse(body, lookup.target, False))}
-
-
-def _decoded(body: object) -> Json | None:
-    try:
-        return json_object(base64.b64decode(string(body), validate=True))
-    except binascii.Error:
-        return None

@@ -58,12 +58,7 @@ class Decoder:
             return []
         value = typed_event(frame)
         handler = _HANDLERS.get(value["type"], _other)
-        events = [self._raw(frame) if event is None else event for event in handler(self, value)]
-        if events and not self._begun:
-            self._begun = True
-            if not isinstance(events[0], ev.Start):
-                events.insert(0, ev.Start())
-        return events
+        return [self._raw(frame) if event is None else event for event in handler(self, value)]
 
     def close(self) -> list[ev.Event]:
         """The ends of parts that are still open when the stream ends."""
@@ -99,6 +94,7 @@ class Decoder:
 
     def message_start(self, value: Fields) -> Iterator[ev.Event | None]:
         if not self._begun:
+            self._begun = True
             yield ev.Start(string(value.get("id")), string(value.get("model")))
 
     def content_start(self, value: Fields) -> Iterator[ev.Event | None]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive
+from mockllm.core.seeded import derive, derive_uuid
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, retry_headers
 from mockllm.protocols.checks import Checks
-from mockllm.protocols.cohere.fields import uuid
 from mockllm.protocols.records import Fields, Json, ServiceError
 from mockllm.protocols.values import kind
 
@@ -37,7 +36,7 @@ _USAGE = "For proper usage, please refer to https://docs.cohere.com/reference/ch
 
 def error_body(error: RequestError) -> Json:
     """An error as `{"id", "message"}`, which is all that the service says of it."""
-    return {"id": uuid(error.message, "error"), "message": error.message}
+    return {"id": derive_uuid(error.message, "error"), "message": error.message}
 
 
 def decode_error(body: Fields) -> StreamError | None:
@@ -46,10 +45,10 @@ def decode_error(body: Fields) -> StreamError | None:
     return StreamError(message) if isinstance(message, str) and message else None
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
     """The headers of an error answer."""
     headers = {"content-type": "application/json", **_trace(seed, "error", error.status)}
-    return headers | retry_headers(retry_after)
+    return headers | retry_headers(error.retry_after)
 
 
 def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.seeded import tokens, unit_vector
+from mockllm.core.seeded import derive_uuid, tokens, unit_vector
 from mockllm.protocols.base import dumps
 from mockllm.protocols.cohere.errors import CHECKS, TEXT, invalid, missing
-from mockllm.protocols.cohere.fields import uuid
 from mockllm.protocols.records import FallbackRoute, Fields, Json
 from mockllm.protocols.values import array, objects, string
 
@@ -78,7 +77,7 @@ def _embed(body: Fields, target: Target) -> Json:
     vectors = [unit_vector(text, dimensions) for text in inputs]
     forms = array(body.get("embedding_types")) or ["float"]
     return {
-        "id": uuid(dumps(inputs), "embed"),
+        "id": derive_uuid(dumps(inputs), "embed"),
         "embeddings": {form: [_FORMS[form](vector) for vector in vectors] for form in forms},
         "texts": texts,
         "meta": _meta(input_tokens=sum(map(tokens, inputs))),
@@ -100,7 +99,7 @@ def _rerank(body: Fields, target: Target) -> Json:
     ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
     results = [{"index": index, "relevance_score": scores[index]} for index in ranked]
     return {
-        "id": uuid(dumps([body["query"], documents]), "rerank"),
+        "id": derive_uuid(dumps([body["query"], documents]), "rerank"),
         "results": results[: body.get("top_n") or len(results)],
         "meta": _meta(search_units=-(-len(documents) // 100)),
     }

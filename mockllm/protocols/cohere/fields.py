@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
-from mockllm.core.seeded import derive
+from mockllm.core.seeded import derive_uuid
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapping, objects, string, whole
@@ -41,13 +41,7 @@ def event_frame(value: Json) -> Frame:
 
 def answer_id(reply: Reply) -> str:
     """The id of an answer, a UUID."""
-    return uuid(reply.seed, "answer")
-
-
-def uuid(seed: str, *what: object) -> str:
-    """A derived UUID."""
-    digits = derive(seed, *what, length=32, hex=True)
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    return derive_uuid(reply.seed, "answer")
 
 
 # How an answer ends

@@ -1,4 +1,5 @@
-"""The requests that a client of Gemini sends, with the model and the method in the path.
+"""The requests that a client of Gemini sends, with the model and the method in the path. The API
+has one system prompt, before the history.
 
 Gemini 3 refuses a continuation whose first function call of a turn has lost its signature. Every
 model refuses a signature that it did not make:
@@ -8,17 +9,114 @@ https://ai.google.dev/gemini-api/docs/thought-signatures
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 
-from mockllm.core.request import Message, Request
+from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request, SentFile
 from mockllm.core.text import display
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import signature_of
-from mockllm.protocols.gemini.writing import parameters, write, write_contents
+from mockllm.protocols.gemini.schema import get, json_schema
 from mockllm.protocols.records import ClientRequests, Fields, Json
-from mockllm.protocols.values import array, objects
-from mockllm.protocols.writing import answered
+from mockllm.protocols.values import array, function_tool, objects, tool_schema
+from mockllm.protocols.writing import (
+    arguments_value,
+    joined_answers,
+    known_type,
+    paired,
+    parameter_fields,
+    read_parameters,
+    with_function_tools,
+    without_ids,
+)
+
+_NAMES = {
+    "max_tokens": "maxOutputTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "stop": "stopSequences",
+    "seed": "seed",
+}
+
+
+def _write(request: Request, parameters: Parameters) -> Json:
+    """The body of a request."""
+    request = with_function_tools(request)
+    system = [message.text for message in request.messages if message.role == "system"]
+    others = [message for message in request.messages if message.role != "system"]
+    body: Json = {"contents": _write_contents(joined_answers(paired(others, make_ids=False)))}
+    if any(system):
+        body["systemInstruction"] = {"parts": [{"text": "\n".join(filter(None, system))}]}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": list(map(_declaration, request.tools))}]
+        body |= _tool_choice(request.tool_choice)
+    config = parameter_fields(parameters, _NAMES)
+    if request.output_schema is not None:
+        config["responseMimeType"] = "application/json"
+        if request.output_schema:
+            config["responseJsonSchema"] = request.output_schema
+    if request.wants_reasoning:
+        config["thinkingConfig"] = {"includeThoughts": True}
+    return body | ({"generationConfig": config} if config else {})
+
+
+def _declaration(tool: OfferedTool) -> Json:
+    """A function, with what Gemini's own schemas cannot hold as a JSON Schema."""
+    declared, schema = function_tool(tool), tool_schema(tool)
+    if json_schema(schema) == schema:
+        return declared
+    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": schema}
+
+
+def _tool_choice(choice: str) -> Json:
+    if choice == "auto":
+        return {}
+    named = {} if choice in ("none", "required") else {"allowedFunctionNames": [choice]}
+    mode = "NONE" if choice == "none" else "ANY"
+    return {"toolConfig": {"functionCallingConfig": {"mode": mode, **named}}}
+
+
+def _write_contents(messages: Sequence[Message]) -> list[Json]:
+    """Messages as the API has them: a run of results is one content of the user."""
+    contents: list[Json] = []
+    for role, run in groupby(messages, lambda message: message.role):
+        if role == "tool":
+            contents.append({"role": "user", "parts": list(map(_response, run))})
+        else:
+            side = "model" if role == "assistant" else "user"
+            contents += ({"role": side, "parts": _parts(message)} for message in run)
+    return contents
+
+
+def _response(message: Message) -> Json:
+    identified = {"id": message.call_id} if message.call_id else {}
+    response = {"error" if message.error else "result": message.text}
+    return {"functionResponse": {**identified, "name": message.name, "response": response}}
+
+
+def _parts(message: Message) -> list[Json]:
+    parts = [*_files(message.files), *map(_call, message.calls)]
+    return [{"text": message.text}, *parts] if message.text or not parts else parts
+
+
+def _call(call: CallEcho) -> Json:
+    arguments = arguments_value(call)
+    # Arguments are an object; what is none is lost.
+    args = arguments if isinstance(arguments, dict) else {}
+    identified = {"id": call.id} if call.id else {}
+    return {"functionCall": {**identified, "name": call.name, "args": args}}
+
+
+def _files(files: Iterable[SentFile]) -> Iterator[Json]:
+    for file in files:
+        type = known_type(file)
+        typed = {} if type == "*/*" else {"mimeType": type}
+        if file.data:
+            yield {"inlineData": {**typed, "data": file.data}}
+        else:
+            yield {"fileData": {**typed, "fileUri": file.reference}}
+
 
 _NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """What a client sends for a call that no model made, according to the documentation."""
@@ -84,28 +182,21 @@ def _latest_calls(request: Request) -> Iterator[Fields]:
     return (part for part in latest if _name(part) is not None)
 
 
-def _continuation(
-    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
+def _continued(
+    body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     """The history goes on without the ids of calls, and with their signatures."""
-    asked, *given = answered([replace(call, id="") for call in calls], results)
-    model, user = write_contents([asked, *given])
-    for part, call in zip(model["parts"], calls, strict=True):
+    model, user = _write_contents(without_ids(messages))
+    for part, call in zip(model["parts"], calls, strict=False):  # a text has no call
         if call.signature:
             part["thoughtSignature"] = signature_of(call.signature)
     return {**body, "contents": [*body["contents"], model, user]}
 
 
-def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    more = write_contents([Message("assistant", text), Message("user", user)])
-    return {**body, "contents": [*body["contents"], *more]}
-
-
 CLIENT = ClientRequests(
-    write=write,
-    parameters=parameters,
-    continuation=_continuation,
-    next_message=_next_message,
+    write=_write,
+    parameters=lambda body: read_parameters(_NAMES, partial(get, get(body, "generationConfig"))),
+    continued=_continued,
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
     body_path="/v1beta/models/{model}:generateContent",
     service="https://generativelanguage.googleapis.com",

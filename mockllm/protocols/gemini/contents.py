@@ -23,6 +23,7 @@ from mockllm.protocols.values import (
     sent_files,
     string,
 )
+from mockllm.protocols.writing import paired
 
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."
 _ROLES = ("user", "model", "function")
@@ -54,7 +55,6 @@ def messages(contents: object) -> list[Message]:
     if isinstance(contents, str):
         return [Message("user", contents)]
     out: list[Message] = []
-    waiting: list[CallEcho] = []
     for content in contents if isinstance(contents, list) else [contents]:
         if isinstance(content, str):
             out.append(Message("user", content))
@@ -62,10 +62,9 @@ def messages(contents: object) -> list[Message]:
             calls = [get(part, "functionCall") for part in _parts(content)]
             echoes = tuple(_echo(call) for call in calls if isinstance(call, Mapping))
             out.append(Message("assistant", text_of(content), echoes))
-            waiting += echoes
         elif isinstance(content, Mapping):
-            out += _user_messages(content, waiting)
-    return out
+            out += _user_messages(content)
+    return paired(out, make_ids=False)
 
 
 def without_ids(history: list[Message]) -> list[Message]:
@@ -85,10 +84,9 @@ def without_ids(history: list[Message]) -> list[Message]:
     return out
 
 
-def _user_messages(content: Fields, waiting: list[CallEcho]) -> list[Message]:
+def _user_messages(content: Fields) -> list[Message]:
     results = [get(part, "functionResponse") for part in _parts(content)]
-    answered = [_result(result) for result in results if isinstance(result, Mapping)]
-    tool_messages = [_identified(message, waiting) for message in answered]
+    tool_messages = [_result(result) for result in results if isinstance(result, Mapping)]
     text = text_of(content)
     files = sent_files(map(_file, _parts(content)))
     if text or files or not tool_messages:
@@ -102,15 +100,6 @@ def _file(part: object) -> SentFile | None:
     if inline is not None:
         return sent_as_base64(get(inline, "data"), media_type)
     return sent_by_url(get(stored, "fileUri"), media_type)
-
-
-def _identified(message: Message, waiting: list[CallEcho]) -> Message:
-    # Two calls may have one name and equal arguments: then only their order tells them apart.
-    for call in waiting:
-        if message.call_id == call.id if message.call_id else message.name == call.name:
-            waiting.remove(call)
-            return replace(message, call_id=call.id)
-    return message
 
 
 def _parts(content: object) -> list[Any]:

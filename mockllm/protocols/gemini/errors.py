@@ -171,7 +171,7 @@ _VIOLATION = {
 }
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
     """The headers of an error answer. The delay is in the body: the service sends no `retry-after`.
 
     Args:

@@ -18,7 +18,7 @@ from mockllm.core.events import Frame, Usage
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import array, count, mapping
+from mockllm.protocols.values import array, base64_bytes, count, mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,7 @@ def arguments_of(call: ToolCall) -> Json | None:
 
 def signature_of(value: str) -> str:
     """A signature as base64, encoded where it is not: the field is `bytes` in protocol buffers."""
-    try:
-        base64.b64decode(value, validate=True)
-    except ValueError:
+    if base64_bytes(value) is None:
         return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
     return value
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import string
+from mockllm.protocols.values import base64_bytes, string
 
 _TYPE = re.compile(r"(?:image|audio)/[^\r\n]+\Z")
 
@@ -29,10 +29,7 @@ def read_media(part: Fields) -> tuple[str, bytes] | None:
     if blob.keys() - {"mimeType", "data"}:
         return None
     media_type = string(blob.get("mimeType"))
-    try:
-        data = base64.b64decode(string(blob.get("data")), validate=True)
-    except ValueError:
-        return None
+    data = base64_bytes(blob.get("data"))
     return (media_type, data) if data and _TYPE.match(media_type) else None
 
 

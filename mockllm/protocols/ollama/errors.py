@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from mockllm.core.events import StreamError
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply
+from mockllm.protocols.base import Reply, retry_header
 from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
 from mockllm.protocols.values import string
@@ -39,12 +39,9 @@ def error_of(value: Fields) -> StreamError | None:
     return None if error is None else StreamError(string(error))
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
-    """The headers of an error answer; `retry_after`, in seconds, is rounded up to whole seconds."""
-    headers = {"content-type": _JSON}
-    if retry_after is not None:
-        headers["retry-after"] = str(-(-round(retry_after * 1000) // 1000))
-    return headers
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
+    """The headers of an error answer."""
+    return {"content-type": _JSON, **retry_header(error.retry_after)}
 
 
 _JSON = "application/json; charset=utf-8"

@@ -11,16 +11,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.request import Message, Request
 from mockllm.core.text import display
 from mockllm.errors import RequestError
 from mockllm.protocols.checks import Check
 from mockllm.protocols.ollama import API
 from mockllm.protocols.ollama.errors import BOOLEAN, CHECKS, OBJECT, TEXT
-from mockllm.protocols.ollama.messages import IMAGES, MESSAGES, read_messages
 from mockllm.protocols.ollama.objects import Options
+from mockllm.protocols.openai_common import read_call
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, objects, string
+from mockllm.protocols.values import (
+    array,
+    base64_bytes,
+    mapping,
+    objects,
+    offered_tools,
+    sent_as_base64,
+    sent_files,
+    string,
+)
+from mockllm.protocols.writing import paired
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -30,7 +40,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         (_GENERATE if generate else _CHAT)(_structure(generate), body)
     else:
         OBJECT(_structure(generate), body)
-    history = _prompt(body) if generate else read_messages(body.get("messages"))
+    history = _prompt(body) if generate else _messages(body.get("messages"))
     return Request(
         API,
         string(body.get("model")),
@@ -38,7 +48,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body.get("stream") is not False,
         tuple(history),
         "\n".join([message.text for message in history if message.role == "system"]),
-        _tools(body.get("tools")),
+        offered_tools(mapping(tool.get("function")) for tool in objects(body.get("tools"))),
         output_schema=_output_schema(body.get("format")),
         wants_reasoning=body.get("think") not in (None, False, ""),
         traits=frozenset({"generate"}) if generate else frozenset(),
@@ -60,20 +70,39 @@ def _prompt(body: Fields) -> list[Message]:
     return [*before, Message("user", string(body.get("prompt")))]
 
 
-def _tools(value: object) -> tuple[OfferedTool, ...]:
-    offers = (mapping(tool.get("function")) for tool in objects(value))
-    return tuple(
-        OfferedTool(name, string(offer.get("description")), mapping(offer.get("parameters")))
-        for offer in offers
-        if isinstance(name := offer.get("name"), str)
-    )
-
-
 def _output_schema(format: object) -> Fields | None:
     """The JSON Schema in `format`; {} for `"json"`, None for text."""
     if isinstance(format, Mapping):
         return format
     return {} if format == "json" else None
+
+
+# The history
+
+
+def _messages(value: object) -> list[Message]:
+    """The messages in order; those of other roles are ignored. A result without an id belongs to
+    the first call of its tool that has none yet, and without a name to the first call of all."""
+    messages = [message for item in objects(value) if (message := _message(item))]
+    return paired(messages, make_ids=False, ids_may_lack=True)
+
+
+def _message(value: Fields) -> Message | None:
+    content = string(value.get("content"))
+    match string(value.get("role")).lower():
+        case "system":
+            return Message("system", content)
+        case "user":
+            images = array(value.get("images"))
+            files = sent_files(sent_as_base64(image, "image/*") for image in images)
+            return Message("user", content, files=files)
+        case "assistant":
+            calls = (read_call(call, absent="{}") for call in objects(value.get("tool_calls")))
+            return Message("assistant", content, tuple(calls))
+        case "tool":
+            id, name = string(value.get("tool_call_id")), string(value.get("tool_name"))
+            return Message("tool", content, call_id=id, name=name)
+    return None
 
 
 # Refusals
@@ -121,6 +150,38 @@ def _check_options(where: str, value: Any) -> None:
             raise RequestError(f'option "{name}" must be of type {expected}')
 
 
+def _check_image(where: str, value: object) -> None:
+    """Raises unless a value is an image in base64."""
+    TEXT(where, value)
+    assert isinstance(value, str)
+    if base64_bytes(value) is None:
+        raise RequestError(f"illegal base64 data: {display(value[:40])}")
+
+
+_IMAGES = CHECKS.list_of(_check_image, "[]api.ImageData")
+
+_FUNCTION = CHECKS.fields(
+    {},
+    {
+        "name": TEXT,
+        "arguments": CHECKS.of_kind(Mapping, "api.ToolCallFunctionArguments"),
+    },
+)
+_CALL = CHECKS.fields({}, {"id": TEXT, "function": _FUNCTION})
+_MESSAGE = CHECKS.fields(
+    {},
+    {
+        "role": TEXT,
+        "content": TEXT,
+        "thinking": TEXT,
+        "images": _IMAGES,
+        "tool_calls": CHECKS.list_of(_CALL, "[]api.ToolCall"),
+        "tool_name": TEXT,
+        "tool_call_id": TEXT,
+    },
+)
+_MESSAGES = CHECKS.list_of(_MESSAGE, "[]api.Message")
+
 _COMMON: dict[str, Check] = {
     "stream": BOOLEAN,
     "format": _check_format,
@@ -138,7 +199,7 @@ _TOOL = CHECKS.fields(
     },
 )
 _CHAT = CHECKS.fields(
-    {"model": TEXT}, {**_COMMON, "messages": MESSAGES, "tools": CHECKS.list_of(_TOOL, "api.Tools")}
+    {"model": TEXT}, {**_COMMON, "messages": _MESSAGES, "tools": CHECKS.list_of(_TOOL, "api.Tools")}
 )
 _GENERATE = CHECKS.fields(
     {"model": TEXT},
@@ -147,6 +208,6 @@ _GENERATE = CHECKS.fields(
         **dict.fromkeys(("prompt", "suffix", "system", "template"), TEXT),
         "context": CHECKS.list_of(CHECKS.of_kind(int, "int"), "[]int"),
         "raw": BOOLEAN,
-        "images": IMAGES,
+        "images": _IMAGES,
     },
 )

@@ -1,5 +1,5 @@
 """Answers of OpenAI's routes that follow from the request: here embeddings and moderations; images
-are in `image_routes`, speech and transcripts in `audio_routes`.
+and audio are in `media_routes`.
 
 https://platform.openai.com/docs/api-reference/embeddings and
 https://platform.openai.com/docs/api-reference/moderations; the fields are those of the types in
@@ -16,7 +16,7 @@ from mockllm.core.http import Target
 from mockllm.core.seeded import derive, tokens, unit_vector
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
-from mockllm.protocols.openai_chat import audio_routes, image_routes
+from mockllm.protocols.openai_chat.media_routes import MEDIA_ROUTES, served_model
 from mockllm.protocols.openai_common import bad_value, invalid_type, missing
 from mockllm.protocols.records import FallbackRoute, Fields, Json
 from mockllm.protocols.values import mapping, string
@@ -55,9 +55,7 @@ _SCORE = 0.00001
 def _embeddings(body: Fields, target: Target) -> Json:
     """A unit vector for each input (`mockllm.core.seeded`)."""
     texts = _inputs(body)
-    model = string(body.get("model")) or target.segments.get("deployment", "")
-    if not model:
-        raise missing("model")
+    model = served_model(body, target)
     dimensions = _dimensions(body, model)
     encoding = body.get("encoding_format", "float")
     if encoding not in ("float", "base64"):
@@ -166,6 +164,5 @@ def _result(kinds: list[str]) -> Json:
 FALLBACK_ROUTES = (
     FallbackRoute(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/embeddings$"), _embeddings),
     FallbackRoute(re.compile(r"/moderations$"), _moderations),
-    *image_routes.ROUTES,
-    *audio_routes.ROUTES,
+    *MEDIA_ROUTES,
 )

@@ -15,12 +15,13 @@ from mockllm.core.seeded import derive
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_common import cache_write, function_call, is_foreign_finish, usage_of
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import array, mapping, objects, string
+from mockllm.protocols.values import array, base64_bytes, mapping, objects, string
 
 REASONING, TEXT, REFUSAL, AUDIO, CALLS = 0, 1, 2, 3, 4
 """The keys of the parts; the call with index i has `CALLS + i`."""
 RAWS = 1 << 30
-"""The key of the first frame that is kept as `Raw`; the others follow in order of arrival."""
+"""The key of the first frame that is kept as `Raw`; the others follow in order of arrival. The
+indexes of calls stay below it (`calls`)."""
 
 _FINISHES: dict[str, ev.FinishReason] = {
     "stop": "stop",
@@ -300,11 +301,7 @@ def read_sound(audio: Fields) -> Iterator[ev.MediaDelta]:
     """The pieces in the object of a delta or a message; data that are not base64 are left out."""
     if text := string(audio.get("transcript")):
         yield ev.MediaDelta(AUDIO, _SOUND, text=text)
-    try:
-        data = base64.b64decode(string(audio.get("data")), validate=True)
-    except ValueError:
-        return
-    if data:
+    if data := base64_bytes(audio.get("data")):
         yield ev.MediaDelta(AUDIO, _SOUND, data)
 
 

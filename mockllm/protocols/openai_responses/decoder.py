@@ -62,13 +62,8 @@ class Decoder:
         if self.complete and not (self.failed and value["type"] == "response.failed"):
             return []
         if _known(value):
-            events = list(_HANDLERS[value["type"]](self, value))
-        else:
-            events = [self.assembly.raw(frame, value)]
-        if events and not self.started:
-            self.started = True
-            events.insert(0, ev.Start())
-        return events
+            return list(_HANDLERS[value["type"]](self, value))
+        return [self.assembly.raw(frame, value)]
 
     def close(self) -> list[ev.Event]:
         """The ends of parts that are still open when the stream ends."""

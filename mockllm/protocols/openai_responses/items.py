@@ -30,6 +30,8 @@ from mockllm.protocols.values import array, mapping, string
 ITEM = 1 << 64
 """The distance between the keys of two items."""
 
+# Indexes are below 1 << 20 (`whole_number`) and frames fewer than 1 << 32: no part's key reaches
+# `_CONTENT`, and no content's `ITEM`.
 _CONTENT = 1 << 56  # of an item: summaries first, then contents
 _PART = 1 << 32  # between two parts; the keys of `Raw` frames are in between
 

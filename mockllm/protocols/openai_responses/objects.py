@@ -123,9 +123,8 @@ def response_object(
         status: `in_progress`, `completed`, `incomplete` or `failed`.
         reason: why it is incomplete.
     """
-    echo: Json = json.loads(reply.options.echo)
     over = status in ("completed", "incomplete", "failed")
-    value = {
+    value: Json = {
         "id": response_id(reply.token),
         "object": "response",
         "created_at": reply.created,
@@ -162,14 +161,19 @@ def response_object(
         "user": None,
         "metadata": {},
     }
-    if over and echo.get("service_tier") == "auto":
-        del echo["service_tier"]
+    return value | _requested(reply, value, over)
+
+
+def _requested(reply: Reply, usual: Json, over: bool) -> Json:
+    """The fields that the response repeats, with what the request leaves out of objects, and the
+    tier: until the answer is over, the one that was requested."""
+    echo: Json = json.loads(reply.options.echo)
     for key in ("reasoning", "text"):
         if key in echo:
-            echo[key] = {**value[key], **echo[key]}  # type: ignore[dict-item]
-    # Until the answer is over, the tier is the one that was requested.
-    served = {"service_tier": reply.service_tier} if over and reply.service_tier else {}
-    return {**value, **echo, **served}
+            echo[key] = {**usual[key], **echo[key]}
+    if over and echo.get("service_tier") == "auto":
+        del echo["service_tier"]
+    return echo | ({"service_tier": reply.service_tier} if over and reply.service_tier else {})
 
 
 def tool_usage(output: list[Any]) -> Json:

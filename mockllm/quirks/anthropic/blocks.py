@@ -20,7 +20,7 @@ from mockllm.quirks.base import (
     spread,
 )
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
-from mockllm.quirks.streams import alternating, at_times_of, event
+from mockllm.quirks.streams import SHARED_ID, alternating, at_times_of, event
 from mockllm.scenario.model import Api
 
 # The input of calls
@@ -213,15 +213,6 @@ def _id_shared(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _with_first_id(turn: Turn, _: Api) -> Turn:
-    called = turn.tool_calls
-    parts = (replace(p, id=called[0].id) if isinstance(p, ToolCall) else p for p in turn.parts)
-    return replace(turn, parts=tuple(parts))
-
-
-_SHARED_ID = Tolerance("the calls may keep the id that they share", _with_first_id)
-
-
 # Thinking and text
 
 
@@ -328,7 +319,7 @@ QUIRKS = (
     events.quirk(
         "anth-id-shared",
         TWO_CALLS,
-        Variant(frames=_id_shared, ids=False, tolerated=(_SHARED_ID,)),
+        Variant(frames=_id_shared, ids=False, tolerated=(SHARED_ID,)),
     ),
     events.quirk(
         "anth-signature",

@@ -1,4 +1,4 @@
-"""The quirks of Amazon Bedrock Converse, group L.
+"""The quirks of Amazon Bedrock Converse, group M.
 
 First what they share: the members of the union that an event is, and the frames of AWS.
 """
@@ -288,10 +288,6 @@ def _twice(fields: Json) -> None:
             usage[f"{cached}s"] = usage[f"{cached}Count"] = usage.get(f"{cached}s", 0)
 
 
-def _unpadded(item: Item) -> None:
-    value(item).pop("p", None)
-
-
 def _unknown(item: Item) -> list[Item]:
     if name(item) != "messageStart":
         return [item]
@@ -365,7 +361,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant(bytes=_frames(lambda _, headers, payload: message(headers[::-1], payload))),
     ),
     quirk("bedrock-empty-stop", samples.TEXT_AND_CALL, Variant(bytes=_frames(_without_payload))),
-    quirk("bedrock-padding-p", samples.TEXT, each(list, _unpadded)),
+    quirk("bedrock-padding-p", samples.TEXT, each(list, lambda item: value(item).pop("p", None))),
     quirk("bedrock-unknown-event", samples.TEXT, spread(_unknown)),
     quirk("bedrock-key-twice", _cached(samples.TEXT), each(named("metadata"), _twice)),
     quirk("bedrock-metadata-twice", samples.TEXT, spread(_metrics_again)),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mockllm.core.turn import ToolCall, Turn
+from mockllm.core.turn import ToolCall
 from mockllm.protocols.values import array, json_object, sendable_value
 from mockllm.quirks.base import Context, Item, Tolerance, Variant, each, parametrised
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, TWO_CALLS, ZERO
-from mockllm.scenario.model import Api
+from mockllm.quirks.streams import with_calls
 
 
 def _text_of(call: list[chunks.CallFragment]) -> str:
@@ -112,23 +112,15 @@ def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _twice(turn: Turn, _: Api) -> Turn:
-    parts = (
-        replace(part, fragments=_doubled(part.fragments or ("{}",)))
-        if isinstance(part, ToolCall)
-        else part
-        for part in turn.parts
-    )
-    return replace(turn, parts=tuple(parts), order=(), gaps=())
-
-
-def _doubled(fragments: tuple[str, ...]) -> tuple[str, ...]:
-    return (*fragments[:-1], fragments[-1] + "".join(fragments))
+def _twice(call: ToolCall) -> ToolCall:
+    *before, last = call.fragments or ("{}",)
+    return replace(call, fragments=(*before, last + "".join((*before, last))))
 
 
 _JOINED = (
     Tolerance(
-        "the fragments join to malformed arguments, which a policy reports, skips or keeps", _twice
+        "the fragments join to malformed arguments, which a policy reports, skips or keeps",
+        lambda turn, _: with_calls(turn, _twice),
     ),
 )
 

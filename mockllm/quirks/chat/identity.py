@@ -19,11 +19,8 @@ from mockllm.quirks.base import (
 )
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, TWO_CALLS
+from mockllm.quirks.streams import SHARED_ID, with_calls
 from mockllm.scenario.model import Api
-
-
-def _without_index(fragment: chunks.CallFragment) -> None:
-    del fragment.entry["index"]
 
 
 def _without_index_and_type(fragment: chunks.CallFragment) -> None:
@@ -87,16 +84,9 @@ def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
     return chunks.removed(items, gone)
 
 
-def _from_one(fragment: chunks.CallFragment) -> None:
-    fragment.entry["index"] += 1
-
-
-def _gap(fragment: chunks.CallFragment) -> None:
-    fragment.entry["index"] *= 2
-
-
-def _negative(fragment: chunks.CallFragment) -> None:
-    fragment.entry["index"] -= 1
+@each_with(chunks.fragments)
+def _indexed(fragment: chunks.CallFragment, number: Callable[[int], int]) -> None:
+    fragment.entry["index"] = number(fragment.entry["index"])
 
 
 def _reversed(own: list[chunks.CallFragment]) -> None:
@@ -151,20 +141,14 @@ def _opened_with_id(value: str | None) -> FramesChange:
     return each(chunks.openings, lambda opening: chunks.set_fields(opening, id=value))
 
 
-def _calls_with(turn: Turn, **changes: Any) -> Turn:
-    parts = tuple(
-        replace(part, **changes) if isinstance(part, ToolCall) else part for part in turn.parts
-    )
-    return replace(turn, parts=parts)
-
-
 def _without_calls(turn: Turn, api: Api) -> Turn:
     parts = tuple(part for part in turn.parts if not isinstance(part, ToolCall))
     return replace(turn, parts=parts)
 
 
 _NULL_IS_TEXT = Tolerance(
-    'the text "null" may be read as text', lambda turn, _: _calls_with(turn, id="null")
+    'the text "null" may be read as text',
+    lambda turn, _: with_calls(turn, lambda call: replace(call, id="null")),
 )
 _NULL_IS_ABSENT = Tolerance(
     'the text "null" may be read as absent, and a call without a name is none', _without_calls
@@ -175,13 +159,6 @@ def _id_shared(own: list[chunks.CallFragment]) -> None:
     for fragment in own:
         if "id" in fragment.entry and "id" in own[0].entry:
             chunks.set_fields(fragment, id=own[0].entry["id"])
-
-
-def _with_first_id(turn: Turn, _: Api) -> Turn:
-    return _calls_with(turn, id=turn.tool_calls[0].id) if turn.tool_calls else turn
-
-
-_SHARED_ID = Tolerance("the calls may keep the id that they share", _with_first_id)
 
 
 def _name_repeated(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
@@ -246,7 +223,7 @@ QUIRKS = (
         Variant(
             "fragments",
             # Without index and id, only the order shows which call a fragment belongs to.
-            each(chunks.fragments, _without_index, chunks.contiguous),
+            each(chunks.fragments, lambda fragment: fragment.entry.pop("index"), chunks.contiguous),
             as_sent=True,
         ),
         Variant(
@@ -270,9 +247,9 @@ QUIRKS = (
     chunks.quirk(
         "chat-index-from-one",
         TWO_CALLS,
-        each(chunks.fragments, _from_one),
-        Variant("gap", each(chunks.fragments, _gap)),
-        Variant("negative", each(chunks.fragments, _negative)),
+        _indexed(lambda index: index + 1),
+        Variant("gap", _indexed(lambda index: 2 * index)),
+        Variant("negative", _indexed(lambda index: index - 1)),
     ),
     chunks.quirk("chat-index-reversed", TWO_CALLS, each(chunks.by_choice, _reversed)),
     chunks.quirk("chat-id-repeated", CALL, each(chunks.continuations, _id_repeated)),
@@ -312,7 +289,7 @@ QUIRKS = (
     chunks.quirk(
         "chat-id-shared",
         TWO_CALLS,
-        Variant(frames=each(chunks.by_choice, _id_shared), ids=False, tolerated=(_SHARED_ID,)),
+        Variant(frames=each(chunks.by_choice, _id_shared), ids=False, tolerated=(SHARED_ID,)),
     ),
     chunks.quirk("chat-name-repeated", CALL, each(chunks.continuations, _name_repeated)),
     chunks.quirk(

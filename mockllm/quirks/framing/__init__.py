@@ -13,17 +13,14 @@ from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import (
     STREAMS,
-    Context,
-    Item,
     Quirk,
     Tolerance,
     Variant,
-    parametrised,
     quirks_of,
 )
 from mockllm.quirks.framing import changes as change
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
-from mockllm.quirks.streams import failed, without_finish
+from mockllm.quirks.streams import failed, separated, without_finish
 from mockllm.scenario.model import Api
 
 __all__ = ["QUIRKS"]
@@ -36,25 +33,11 @@ quirk_of_streams = quirks_of(carriers=STREAMS)
 quirk_of_chat = quirks_of("chat")
 
 
-@parametrised
-def _separated(items: list[Item], context: Context, separators: str) -> list[Item]:
-    """Adds separators after every character of the model's text. Each character is changed by
-    itself, so the deltas and an event that repeats the whole text (`response.output_text.done`)
-    stay consistent, however the text is cut."""
-
-    def change(text: str) -> str:
-        return "".join(character + separators for character in text)
-
-    for item in items:
-        item.data = PROTOCOLS[context.api].events.map_text(item.data, change)
-    return items
-
-
 _WITH_EVENTS = tuple(api for api in PROTOCOLS if api != "ollama")
 
 
 def _separators(name: str, characters: str) -> Variant:
-    return Variant(name, frames=_separated(characters), as_sent=True)
+    return Variant(name, frames=separated(characters), as_sent=True)
 
 
 def _last_discarded(turn: Turn, api: Api) -> Turn:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.events import StreamError
-from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import ARRAY_END, ARRAY_SEPARATOR, SAFETY_RATINGS, compact
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.records import Json
@@ -18,15 +17,13 @@ from mockllm.quirks.base import (
     FramesChange,
     Item,
     Quirk,
-    Tolerance,
     Variant,
     parametrised,
     spread,
 )
 from mockllm.quirks.gemini import chunks
 from mockllm.quirks.samples import CALL, TEXT, TWO_SAME, ZERO
-from mockllm.quirks.streams import failed, time_at, with_done
-from mockllm.scenario.model import Api
+from mockllm.quirks.streams import ARGUMENTS_AS_TEXT, failed, time_at, with_done
 
 # Arguments
 
@@ -41,27 +38,12 @@ def _each_call(change: Callable[[Json], None], wanted: Callable[[Json], bool]) -
     return lambda items, _: [changed(item) for item in items]
 
 
-def _without_args(call: Json) -> None:
-    del call["args"]
-
-
-def _null_args(call: Json) -> None:
-    call["args"] = None
+def _has_no_args(call: Json) -> bool:
+    return call.get("args") == {}
 
 
 def _args_as_text(call: Json) -> None:
     call["args"] = compact(call["args"])
-
-
-def _text_kept(turn: Turn, _: Api) -> Turn:
-    """The turn with the string in place of the arguments: JSON, but not an object."""
-    parts = tuple(
-        replace(part, fragments=(json.dumps(compact(part.parsed()), ensure_ascii=False),))
-        if isinstance(part, ToolCall)
-        else part
-        for part in turn.parts
-    )
-    return replace(turn, parts=parts, order=(), gaps=())
 
 
 def _partial(items: list[Item], _: Context) -> list[Item]:
@@ -272,8 +254,8 @@ QUIRKS: tuple[Quirk, ...] = (
     chunks.quirk(
         "gem-args-absent",
         ZERO,
-        Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
-        Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
+        Variant("absent", _each_call(lambda call: call.pop("args"), _has_no_args)),
+        Variant("null", _each_call(lambda call: call.update(args=None), _has_no_args)),
     ),
     chunks.quirk("gem-same-name-no-id", TWO_SAME, _one_chunk),
     chunks.quirk(
@@ -288,13 +270,7 @@ QUIRKS: tuple[Quirk, ...] = (
         CALL,
         Variant(
             frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
-            tolerated=(
-                Tolerance(
-                    "arguments that are not an object are malformed, which a policy reports, "
-                    "skips or keeps",
-                    _text_kept,
-                ),
-            ),
+            tolerated=(ARGUMENTS_AS_TEXT,),
         ),
     ),
     chunks.quirk(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from mockllm.core.http import TimedBytes
-from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import objects
@@ -26,9 +25,9 @@ from mockllm.quirks.base import (
     quirks_of,
     spread,
 )
+from mockllm.quirks.framing.changes import line_ends
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TWO_CALLS
-from mockllm.quirks.streams import end_position, time_at
-from mockllm.scenario.model import Api
+from mockllm.quirks.streams import ARGUMENTS_AS_TEXT, end_position, separated, time_at
 
 quirk = quirks_of("ollama")
 """A quirk of Ollama."""
@@ -73,6 +72,14 @@ def _in_last(change: Callable[[Json], object]) -> FramesChange:
     return each(place, change)
 
 
+def _without(*names: str) -> Callable[[Json], None]:
+    def change(fields: Json) -> None:
+        for name in names:
+            fields.pop(name, None)
+
+    return change
+
+
 # Framing
 
 
@@ -80,26 +87,10 @@ def _blank(stream: list[TimedBytes], _: Context) -> list[TimedBytes]:
     return [TimedBytes(timed.at, timed.data + b"\n") for timed in stream]
 
 
-def _crlf(stream: list[TimedBytes], _: Context) -> list[TimedBytes]:
-    return [TimedBytes(timed.at, timed.data.replace(b"\n", b"\r\n")) for timed in stream]
-
-
 def _without_last_line_end(stream: list[TimedBytes], _: Context) -> list[TimedBytes]:
     if not stream or not stream[-1].data.endswith(b"\n"):
         return stream
     return [*stream[:-1], replace(stream[-1], data=stream[-1].data[:-1])]
-
-
-_SEPARATORS = "\u2028\u2029\u0085"
-
-
-def _separated(item: Item) -> list[Item]:
-    """Puts separators after each character of the text, which JSON may hold as they are."""
-    own = message(item)
-    for name in ("content", "response", "thinking"):
-        if isinstance(own.get(name), str):
-            own[name] = "".join(character + _SEPARATORS for character in own[name])
-    return [item]
 
 
 # Calls
@@ -128,29 +119,8 @@ def _in_one(items: list[Item], _: Context) -> list[Item]:
     return joined
 
 
-def _without_id(call: Json) -> None:
-    call.pop("id", None)
-
-
-def _first_index(function: Json) -> None:
-    function["index"] = 0
-
-
-def _without_index(function: Json) -> None:
-    function.pop("index", None)
-
-
 def _as_text(function: Json) -> None:
     function["arguments"] = dumps(function["arguments"])
-
-
-def _rejected(turn: Turn, _: Api) -> Turn:
-    """The turn with the string in place of the arguments: JSON, but not an object."""
-    parts = tuple(
-        replace(part, fragments=(dumps(part.arguments),)) if isinstance(part, ToolCall) else part
-        for part in turn.parts
-    )
-    return replace(turn, parts=parts, order=(), gaps=())
 
 
 # Content
@@ -195,10 +165,6 @@ def _done_false(end: Json) -> None:
     end.pop("done_reason", None)
 
 
-def _without_done(end: Json) -> None:
-    end.pop("done", None)
-
-
 def _called(items: list[Item], context: Context) -> list[Item]:
     if not list(_every_call(items)):
         return items
@@ -206,14 +172,6 @@ def _called(items: list[Item], context: Context) -> list[Item]:
 
 
 _COUNTS = ("prompt_eval_count", "eval_count", "prompt_eval_cached_count")
-
-
-def _without(*names: str) -> Callable[[Json], None]:
-    def change(end: Json) -> None:
-        for name in names:
-            end.pop(name, None)
-
-    return change
 
 
 def _without_usual_reason(end: Json) -> None:
@@ -240,31 +198,30 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk(
         "ollama-line-ends",
         TEXT,
-        Variant("crlf", bytes=_crlf),
+        Variant("crlf", bytes=line_ends(b"\r\n")),
         Variant("no-last", bytes=_without_last_line_end),
     ),
-    quirk("ollama-line-separators", TEXT, Variant(frames=spread(_separated), as_sent=True)),
+    quirk(
+        "ollama-line-separators",
+        TEXT,
+        # JSON may hold them as they are.
+        Variant(frames=separated("\u2028\u2029\u0085"), as_sent=True),
+    ),
     quirk("ollama-calls-in-last", CALL, _with_last),
     quirk("ollama-calls-one-object", TWO_CALLS, _in_one),
-    quirk("ollama-call-ids", CALL, Variant(frames=each(_every_call, _without_id), ids=False)),
+    quirk("ollama-call-ids", CALL, Variant(frames=each(_every_call, _without("id")), ids=False)),
     quirk(
         "ollama-same-index",
         TWO_CALLS,
-        Variant("zero", each(_every_function, _first_index)),
-        Variant("none", each(_every_function, _without_index)),
+        Variant("zero", each(_every_function, lambda function: function.update(index=0))),
+        Variant("none", each(_every_function, _without("index"))),
     ),
     quirk(
         "ollama-args-string",
         CALL,
         Variant(
             frames=each(_every_function, _as_text),
-            tolerated=(
-                Tolerance(
-                    "arguments that are not an object are malformed, which a policy reports, "
-                    "skips or keeps",
-                    _rejected,
-                ),
-            ),
+            tolerated=(ARGUMENTS_AS_TEXT,),
         ),
     ),
     quirk("ollama-think-tags", REASONING, Variant(frames=_think_tags, as_sent=True)),
@@ -275,7 +232,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant("no-last", _without_last, as_sent=True),
         Variant("false", _in_last(_done_false), as_sent=True),
     ),
-    quirk("ollama-done-missing", TEXT, _in_last(_without_done)),
+    quirk("ollama-done-missing", TEXT, _in_last(_without("done"))),
     quirk(
         "ollama-no-reason",
         TEXT,

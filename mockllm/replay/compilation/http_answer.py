@@ -306,7 +306,6 @@ def error_answer(
     error: RequestError,
     seed: str,
     *,
-    retry_after: float | None = None,
     headers: Iterable[tuple[str, str]] = (),
     extra: Mapping[str, Any] = NO_EXTRA,
 ) -> HttpAnswer:
@@ -316,7 +315,7 @@ def error_answer(
         extra: by place, the fields that the service adds (`protocols.extra`); those of `event`
             are the body's.
     """
-    own = {**CORS, **protocol.error_headers(seed, error, retry_after)}
+    own = {**CORS, **protocol.error_headers(seed, error)}
     body = protocol.error_body(error)
     merge(body, extra.get("event", {}))
     return json_answer(error.status, body, {**own, **{k.lower(): v for k, v in headers}})
@@ -383,16 +382,13 @@ def http_error_answer(
     assert http is not None
     seed = derive(scenario.seeded, scenario.name, selection.position, attempt)
     own = http.error or ErrorSpec()
-    seconds = None if http.retry_after is None else http.retry_after / 1_000_000
     default = _HTTP_MESSAGES.get(http.status, reason_phrase(http.status))
     error = RequestError(
         default if own.message is None else own.message,
         status=http.status,
         type=own.type,
         code=own.code,
-        retry_after=seconds,
+        retry_after=None if http.retry_after is None else http.retry_after / 1_000_000,
     )
     extra = spec.extra_for(protocol.name)
-    return error_answer(
-        protocol, error, seed, retry_after=seconds, headers=http.headers, extra=extra
-    )
+    return error_answer(protocol, error, seed, headers=http.headers, extra=extra)

@@ -105,7 +105,7 @@ class Slots:
         """The error of a service that has no slot for a request."""
         error = service_error(protocol, "overloaded", RETRY_AFTER)
         seed = derive("refused", error.message)
-        answer = error_answer(protocol, error, seed, retry_after=RETRY_AFTER)
+        answer = error_answer(protocol, error, seed)
         played = Played("error", answer.status, (why,), protocol.name, retry_after=RETRY_AFTER)
         return Answered(answer, played)
 

@@ -102,9 +102,8 @@ class MeteredCall:
         request = self.request or self.call.request
         model, stream = ("", False) if request is None else (request.model, request.stream)
         error = exceeded(protocol, target, excess_of(self.used, self.charges, model))
-        wait = error.retry_after
         seed, headers = derive("exceeded", error.message), self.headers().items()
-        answer = error_answer(protocol, error, seed, retry_after=wait, headers=headers)
+        answer = error_answer(protocol, error, seed, headers=headers)
         played = Played(
             outcome="error",
             status=error.status,
@@ -112,7 +111,7 @@ class MeteredCall:
             api=protocol.name,
             model=model or None,
             stream=stream,
-            retry_after=wait,
+            retry_after=error.retry_after,
         )
         return Answered(answer, played)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Lookup, Reply
+from mockllm.protocols.base import Lookup, Reply, retry_header
 from mockllm.protocols.records import Json
 from tests.sixth_protocol.echo.acts import write_mishap
 
@@ -18,12 +18,9 @@ def error_body(error: RequestError) -> Json:
     return {"mishap": write_mishap(error.message, kind, error.code)}
 
 
-def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
-    """The headers of an error; `retry_after` is in seconds."""
-    headers = {"content-type": "application/json"}
-    if retry_after is not None:
-        headers["retry-after"] = str(-(-round(retry_after * 1000) // 1000))
-    return headers
+def error_headers(seed: str, error: RequestError) -> dict[str, str]:
+    """The headers of an error."""
+    return {"content-type": "application/json", **retry_header(error.retry_after)}
 
 
 def headers(reply: Reply, stream: bool) -> dict[str, str]:

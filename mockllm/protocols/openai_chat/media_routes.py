@@ -1,21 +1,25 @@
-"""Answers of OpenAI's routes for audio: speech as a tone or silence, and transcripts that name the
-file. A word lasts as long in both.
+"""Answers of OpenAI's routes for images and audio. Images are small PNG files of one colour, which
+follows from prompt and files; speech is a tone or silence; transcripts name the file. A word lasts
+as long in speech and in transcripts.
 
+https://platform.openai.com/docs/api-reference/images and
 https://platform.openai.com/docs/api-reference/audio; the fields are those of the types in OpenAI's
-Python SDK (`Transcription`, `TranscriptionVerbose`, `TranscriptionStreamEvent`). How streams end
-was seen in output that users of the API have published.
+Python SDK (`ImagesResponse`, `ImageGenCompletedEvent`, `ImageEditCompletedEvent`, `Transcription`,
+`TranscriptionVerbose`, `TranscriptionStreamEvent`). How streams of transcripts end was seen in
+output that users of the API have published.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from mockllm.core.events import Frame
 from mockllm.core.http import Target
 from mockllm.core.sample_files import (
+    png,
     silent_aac,
     silent_flac,
     silent_mp3,
@@ -27,10 +31,14 @@ from mockllm.core.seeded import derive_int, tokens
 from mockllm.core.text import shorten
 from mockllm.errors import RequestError
 from mockllm.framing import sse
-from mockllm.protocols.base import dumps
+from mockllm.protocols.base import created_at, dumps
 from mockllm.protocols.openai_common import bad_value, missing
 from mockllm.protocols.records import FallbackBody, FallbackRoute, Fields, Json
 from mockllm.protocols.values import array, mapping, string
+
+_MOST_IMAGES = 10
+_MOST_PIXELS = 4096  # of one side
+_PIXELS_OF_TOKEN = 1024
 
 _WORD = 100
 """How long a word lasts, in milliseconds."""
@@ -52,6 +60,109 @@ _FORMATS = (*_FILES, "wav", "pcm")
 _TEXT = "text/plain; charset=utf-8"
 
 
+# Images
+
+
+def _images(
+    body: Fields,
+    target: Target,
+    *,
+    event: str = "",
+    has_prompt: bool = True,
+    has_image: bool = True,
+) -> Json | FallbackBody:
+    """The images of a request.
+
+    Args:
+        event: the beginning of the types of events; "" where the route does not stream.
+        has_prompt, has_image: whether the request needs a prompt, or images to begin with.
+    """
+    prompt = string(body.get("prompt"))
+    if has_prompt and not prompt:
+        raise missing("prompt")
+    given = [value for key in ("image", "image[]", "images") for value in _listed(body.get(key))]
+    if has_image and not given:
+        raise missing("image")
+    if body.get("output_format", "png") != "png":
+        raise _only("output_format", body["output_format"], ("png",))
+    width, height = _size(body)
+    seed = dumps([prompt, given])
+    count = _count(body)
+    files = [png(width, height, f"{seed}\x1f{index}") for index in range(count)]
+    encoded = [base64.b64encode(file).decode() for file in files]
+    used, made = tokens(prompt), -(-width * height // _PIXELS_OF_TOKEN) * count
+    about: Json = {
+        "background": "opaque",
+        "output_format": "png",
+        "quality": _quality(body),
+        "size": f"{width}x{height}",
+        "usage": {
+            "input_tokens": used,
+            "input_tokens_details": {"image_tokens": 0, "text_tokens": used},
+            "output_tokens": made,
+            "total_tokens": used + made,
+        },
+    }
+    created = created_at(seed)
+    if event and body.get("stream") in (True, "true"):
+        kind = f"{event}.completed"
+        events = [
+            {"type": kind, "b64_json": b64, "created_at": created, **about} for b64 in encoded
+        ]
+        return _stream(*(Frame(event=kind, data=dumps(event)) for event in events))
+    if _by_url(body, target):
+        data = [{"url": f"data:image/png;base64,{b64}"} for b64 in encoded]
+        return {"created": created, "data": data}
+    return {"created": created, "data": [{"b64_json": b64} for b64 in encoded], **about}
+
+
+def _listed(value: object) -> list[object]:
+    return array(value) or ([] if value is None else [value])
+
+
+def _by_url(body: Fields, target: Target) -> bool:
+    """Whether images are sent as URLs, as the models of DALL-E do unless asked otherwise."""
+    wanted = body.get("response_format")
+    if wanted not in (None, "url", "b64_json"):
+        raise bad_value("response_format", str(wanted), ("url", "b64_json"))
+    model = string(body.get("model")) or target.segments.get("deployment", "")
+    return wanted == "url" or (wanted is None and model.startswith("dall-e"))
+
+
+def _quality(body: Fields) -> str:
+    quality = string(body.get("quality"))
+    return quality if quality in ("low", "medium", "high", "xhigh", "max") else "medium"
+
+
+def _count(body: Fields) -> int:
+    """`n`, which is text in a form."""
+    given = body.get("n")
+    text = "1" if given is None else str(given)
+    if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= _MOST_IMAGES:
+        raise RequestError(f"Invalid 'n': expected 1 to {_MOST_IMAGES}, got {text}.", param="n")
+    return int(text)
+
+
+def _size(body: Fields) -> tuple[int, int]:
+    given = body.get("size")
+    if given in (None, "auto"):
+        return 1024, 1024
+    match = re.fullmatch("([1-9][0-9]{0,3})x([1-9][0-9]{0,3})", str(given))
+    if match is None or max(map(int, match.groups())) > _MOST_PIXELS:
+        most = f"{_MOST_PIXELS}x{_MOST_PIXELS}"
+        raise RequestError(
+            f"Invalid 'size': expected WIDTHxHEIGHT up to {most}, or auto, got '{given}'.",
+            param="size",
+        )
+    return int(match[1]), int(match[2])
+
+
+def _only(where: str, got: object, known: tuple[str, ...]) -> RequestError:
+    error = bad_value(where, str(got), known)
+    advice = "mockllm makes no other; a scenario with a 'route' can answer with a file."
+    return RequestError(f"{error.message} {advice}", param=where, code=error.code)
+
+
 # Speech
 
 
@@ -62,7 +173,7 @@ def _speech(body: Fields, target: Target) -> FallbackBody:
     if len(text) > _MOST_CHARACTERS:
         message = f"Invalid 'input': expected at most {_MOST_CHARACTERS} characters."
         raise RequestError(message, param="input")
-    _model(body, target)
+    served_model(body, target)
     if not body.get("voice"):
         raise missing("voice")
     wanted = body.get("response_format", "mp3")
@@ -75,8 +186,8 @@ def _speech(body: Fields, target: Target) -> FallbackBody:
     counts = {"input_tokens": used, "output_tokens": made, "total_tokens": used + made}
     audio = base64.b64encode(data).decode()
     return _stream(
-        {"type": "speech.audio.delta", "audio": audio},
-        {"type": "speech.audio.done", "usage": counts},
+        Frame(data=dumps({"type": "speech.audio.delta", "audio": audio})),
+        Frame(data=dumps({"type": "speech.audio.done", "usage": counts})),
     )
 
 
@@ -100,7 +211,7 @@ def _transcript(body: Fields, target: Target, *, task: str) -> Json | FallbackBo
     file = mapping(body.get("file"))
     if "sha256" not in file:
         raise missing("file")
-    model = _model(body, target)
+    model = served_model(body, target)
     wanted = body.get("response_format", "json")
     if wanted not in tuple(_TRANSCRIPTS):
         raise bad_value("response_format", str(wanted), tuple(_TRANSCRIPTS))
@@ -108,11 +219,10 @@ def _transcript(body: Fields, target: Target, *, task: str) -> Json | FallbackBo
     text = f"This is the transcript of {name}, {file['sha256'][:12]}."
     if body.get("stream") == "true" and task == "transcribe" and not model.startswith("whisper"):
         deltas = re.findall(r"\s*\S+", text)
-        return _stream(
-            *({"type": "transcript.text.delta", "delta": delta} for delta in deltas),
-            {"type": "transcript.text.done", "text": text, "usage": _usage("", text)},
-            last="[DONE]",
-        )
+        events = [{"type": "transcript.text.delta", "delta": delta} for delta in deltas]
+        done = {"type": "transcript.text.done", "text": text, "usage": _usage("", text)}
+        frames = [Frame(data=dumps(event)) for event in [*events, done]]
+        return _stream(*frames, Frame(data="[DONE]"))
     answer = _TRANSCRIPTS[wanted](text)
     if wanted == "verbose_json":
         answer = {"task": task, **mapping(answer), **_words(body, text)}
@@ -193,26 +303,37 @@ _TRANSCRIPTS: dict[str, Callable[[str], Json | FallbackBody]] = {
 }
 
 
-def _model(body: Fields, target: Target) -> str:
+# Both
+
+
+def served_model(body: Fields, target: Target) -> str:
+    """The model that the body or the path names; raises where neither does."""
     model = string(body.get("model")) or target.segments.get("deployment", "")
     if not model:
         raise missing("model")
     return model
 
 
-def _stream(*events: Json, last: str = "") -> FallbackBody:
-    data: Iterable[str] = [*map(dumps, events), *([last] if last else [])]
-    parts = tuple(sse.encode(Frame(data=text)) for text in data)
+def _stream(*frames: Frame) -> FallbackBody:
+    parts = tuple(map(sse.encode, frames))
     return FallbackBody("text/event-stream; charset=utf-8", parts, streamed=True)
 
 
 _Answer = Callable[[Fields, Target], Json | FallbackBody]
+_generations: _Answer = partial(_images, event="image_generation", has_image=False)
+_edits: _Answer = partial(_images, event="image_edit")
+_variations: _Answer = partial(_images, has_prompt=False)
 _transcription: _Answer = partial(_transcript, task="transcribe")
 _translation: _Answer = partial(_transcript, task="translate")
 
-_PATH = r"(?:/deployments/(?P<deployment>[^/]+))?/audio"
-ROUTES = (
-    FallbackRoute(re.compile(_PATH + "/speech$"), _speech),
-    FallbackRoute(re.compile(_PATH + "/transcriptions$"), _transcription, takes_form=True),
-    FallbackRoute(re.compile(_PATH + "/translations$"), _translation, takes_form=True),
+_DEPLOYMENT = r"(?:/deployments/(?P<deployment>[^/]+))?"
+MEDIA_ROUTES = (
+    FallbackRoute(re.compile(_DEPLOYMENT + "/images/generations$"), _generations),
+    FallbackRoute(re.compile(_DEPLOYMENT + "/images/edits$"), _edits, takes_form=True),
+    FallbackRoute(re.compile(_DEPLOYMENT + "/images/variations$"), _variations, takes_form=True),
+    FallbackRoute(re.compile(_DEPLOYMENT + "/audio/speech$"), _speech),
+    FallbackRoute(
+        re.compile(_DEPLOYMENT + "/audio/transcriptions$"), _transcription, takes_form=True
+    ),
+    FallbackRoute(re.compile(_DEPLOYMENT + "/audio/translations$"), _translation, takes_form=True),
 )
