@@ -242,7 +242,7 @@ class Reader:
         return _shared(self._apis, form) if len(form) <= _LONGEST_SHARED else _parsed(form)
 
 
-_LONGEST_SHARED = 4096
+_LONGEST_SHARED = 8192
 """The events of all streams of a service have a few forms; they hold no value of a string."""
 
 
