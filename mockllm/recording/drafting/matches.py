@@ -297,11 +297,10 @@ def distinguishing_fields(
     for count in range(1, _MOST_FIELDS + 1):
         for some in combinations(paths[:_MOST_TRIED], count):
             body: dict[str, Any] = _part(request.body, some)
-            holds = check_partial("body", body, request.body) is None
-            if (
-                holds
+            if (  # most fields do not distinguish, so that is asked first
+                all(check_partial("body", body, other.body) is not None for other in others)
+                and check_partial("body", body, request.body) is None
                 and not any(text_operators(body))
-                and all(check_partial("body", body, other.body) is not None for other in others)
             ):
                 return body
     return None

@@ -155,6 +155,8 @@ class Reader:
         self._rest = ""
         self._between = [""]
         self._is_name: list[bool] = []
+        self._last_names: list[str] | None = None
+        self._last_template: _Template | None = None
 
     def read(self, source: str, base: int = 0) -> list[StringValue] | None:
         """The values of a JSON text that begins at `base` of a document; None if it is no JSON."""
@@ -220,22 +222,27 @@ class Reader:
             rest: the text with U+0000 for each string.
         """
         if rest != self._rest:  # most events of a stream have that of the event before
-            self._rest = rest
+            self._rest, self._last_names = rest, None
             self._between = _WHOLE_NUMBER.sub("0", rest).split("\0")
             self._is_name = [text.lstrip(_SPACE)[:1] == ":" for text in self._between[1:]]
         if len(self._is_name) != len(strings):
             return None  # the text has U+0000 of its own
+        names = list(compress(strings, self._is_name))
+        if names != self._last_names:
+            self._last_names, self._last_template = names, self._of_form(strings)
+            if self._last_template is not None:
+                self.names.update(names)
+        return self._last_template
+
+    def _of_form(self, strings: list[str]) -> _Template | None:
         pairs = zip(strings, self._is_name, strict=True)
         names = [text if is_name else "" for text, is_name in pairs]
         quoted = chain.from_iterable(zip(self._between, names, strict=False))
         form = '"'.join([*quoted, self._between[-1]])
-        template = _shared(self._apis, form) if len(form) <= _LONGEST_SHARED else _parsed(form)
-        if template is not None:
-            self.names.update(compress(strings, self._is_name))
-        return template
+        return _shared(self._apis, form) if len(form) <= _LONGEST_SHARED else _parsed(form)
 
 
-_LONGEST_SHARED = 4096
+_LONGEST_SHARED = 8192
 """The events of all streams of a service have a few forms; they hold no value of a string."""
 
 
