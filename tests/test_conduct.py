@@ -11,6 +11,8 @@ REPLACED = {
     "checking/reference/test_lines.py": "An event of 64 MiB is too large for a test.",
     "core/test_patterns.py": "A pattern that takes the whole time limit would take it here.",
     "faults/test_recorded_endings.py": "A stream counts as stalled after seconds.",
+    "framing/test_content_coding.py": "A body of 256 MiB is too large for a test.",
+    "framing/test_sse.py": "As in checking/reference/test_lines.py.",
     "fuzz/test_fuzz.py": "The fuzzer has to see a bug, and there is no request that raises.",
     "importers/test_vcr.py": "A file of 256 MiB is too large for a test.",
     "interception/test_forward_proxy.py": "A key lies in its folder too briefly to be seen there.",

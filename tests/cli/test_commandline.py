@@ -53,7 +53,7 @@ def test_version(mockllm):
         (["check", "--", "true"], ["Missing option '--api'", "chat, responses, anthropic"]),
         (["serve", ".", "--fault", "cutt"], ["mockllm: there is no fault 'cutt'; did you mean"]),
         (["serve", ".", "--fault-burst", "x"], ["--fault-burst and --fault-seed need --fault"]),
-        (["serve", ".", "--fault", "refuse", "--fault-burst", "x"], ["'x' must be rate, every"]),
+        (["serve", ".", "--fault", "refuse", "--fault-burst", "x"], ["'x': must be KEY=VALUE"]),
         (["serve", ".", "--quota", "request=5"], ["--quota 'request=5': there is no 'request'"]),
         (["validate"], ["name the files or folders"]),
         (["completion", "tcsh"], ["bash", "zsh", "fish"]),

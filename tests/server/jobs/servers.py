@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mockllm import loads
 from mockllm.server.options import ServerOptions
@@ -31,6 +31,18 @@ turns:
     job: {pending: 1 poll, expires: true}
 """
 """Scenarios that answer the requests of batches: at once, later, and too late."""
+
+
+_Client = TypeVar("_Client", bound=AbstractContextManager[Any])
+
+
+@contextmanager
+def of_next(
+    bases: Iterator[str], client: Callable[[str], _Client]
+) -> Iterator[Callable[[], _Client]]:
+    """A function with a client of the next server; all are closed in the end."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(client(next(bases)))
 
 
 @contextmanager

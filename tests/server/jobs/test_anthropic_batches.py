@@ -11,7 +11,7 @@ import anthropic
 import pytest
 from anthropic import Anthropic
 
-from tests.server.jobs.servers import BATCHED, urls
+from tests.server.jobs.servers import BATCHED, of_next, urls
 
 SCENARIOS = f"""{BATCHED}---
 scenario: limited
@@ -26,8 +26,12 @@ Client = Callable[[], Anthropic]
 @contextmanager
 def clients(folder: Path, count: int = 1, prefix: str = "") -> Iterator[Client]:
     """A function with a client of the next server."""
-    with urls(SCENARIOS, folder, count) as bases:
-        yield lambda: Anthropic(base_url=next(bases) + prefix, api_key="k", max_retries=0)
+
+    def client(base: str) -> Anthropic:
+        return Anthropic(base_url=base + prefix, api_key="k", max_retries=0)
+
+    with urls(SCENARIOS, folder, count) as bases, of_next(bases, client) as made:
+        yield made
 
 
 def params(text: str, **more: Any) -> dict[str, Any]:

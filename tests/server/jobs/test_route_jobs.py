@@ -13,7 +13,7 @@ import openai
 import pytest
 from openai import OpenAI
 
-from tests.server.jobs.servers import urls
+from tests.server.jobs.servers import of_next, urls
 
 pytestmark = pytest.mark.filterwarnings("ignore:The Sora API:DeprecationWarning")
 
@@ -58,29 +58,29 @@ def bases(folder: Path, count: int = 1, **options: Any) -> Iterator[Iterator[str
         yield found
 
 
-def openai_client(found: Iterator[str]) -> OpenAI:
-    return OpenAI(base_url=f"{next(found)}/v1", api_key="k", max_retries=0)
+def _client(base: str) -> OpenAI:
+    return OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0)
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_video_is_made_while_the_client_polls(tmp_path: Path, count: int) -> None:
     """It is queued, in progress for the polls, completed with its content; a second one has an id
     of its own."""
-    with bases(tmp_path, count) as found:
+    with bases(tmp_path, count) as found, of_next(found, _client) as client:
         ids = set()
         for _ in range(2):
-            video = openai_client(found).videos.create(prompt="a cat")
+            video = client().videos.create(prompt="a cat")
             assert video.status == "queued"
             ids.add(video.id)
             with pytest.raises(openai.NotFoundError, match="not done yet"):
-                openai_client(found).videos.download_content(video.id)
-            polls = [openai_client(found).videos.retrieve(video.id) for _ in range(3)]
+                client().videos.download_content(video.id)
+            polls = [client().videos.retrieve(video.id) for _ in range(3)]
             assert [(poll.id, poll.status, poll.progress) for poll in polls] == [
                 (video.id, "in_progress", 50),
                 (video.id, "in_progress", 50),
                 (video.id, "completed", 100),
             ]
-            content = openai_client(found).videos.download_content(video.id)
+            content = client().videos.download_content(video.id)
             assert content.read() == base64.b64decode("AAAAIGZ0eXB7aWR9")
         assert len(ids) == 2
 
@@ -88,19 +88,19 @@ def test_a_video_is_made_while_the_client_polls(tmp_path: Path, count: int) -> N
 @pytest.mark.parametrize("count", [1, 2])
 def test_jobs_are_listed_cancelled_and_deleted(tmp_path: Path, count: int) -> None:
     """Each in the list is as a poll would get it; what was cancelled stays so."""
-    with bases(tmp_path, count) as found:
-        assert openai_client(found).videos.list().data == []
-        first, second = (openai_client(found).videos.create(prompt="a cat") for _ in range(2))
+    with bases(tmp_path, count) as found, of_next(found, _client) as client:
+        assert client().videos.list().data == []
+        first, second = (client().videos.create(prompt="a cat") for _ in range(2))
         cancelled = httpx.post(f"{next(found)}/v1/videos/{first.id}/cancel").json()
         assert cancelled["status"] == "cancelled"
         for _ in range(3):
             assert httpx.get(f"{next(found)}/v1/videos/{first.id}").json() == cancelled
-        listed = [(one.id, one.status) for one in openai_client(found).videos.list().data]
+        listed = [(one.id, one.status) for one in client().videos.list().data]
         assert listed == [(second.id, "in_progress"), (first.id, "cancelled")]
-        assert openai_client(found).videos.delete(first.id).deleted
+        assert client().videos.delete(first.id).deleted
         with pytest.raises(openai.NotFoundError, match="there is no job"):
-            openai_client(found).videos.retrieve(first.id)
-        assert [one.id for one in openai_client(found).videos.list().data] == [second.id]
+            client().videos.retrieve(first.id)
+        assert [one.id for one in client().videos.list().data] == [second.id]
 
 
 def test_headers_have_the_id(tmp_path: Path) -> None:
