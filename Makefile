@@ -83,7 +83,7 @@ test: lint types
 
 test-all: lint types
 	@$(MAKE) --no-print-directory --jobs 4 ready-all
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest $(PYTEST) --hypothesis-profile=thorough
 	@$(MAKE) --no-print-directory aiohttp-oldest-all
 	$(BIN)/python -m tools.kit_mutants
 	@$(MAKE) --no-print-directory mutants

@@ -23,8 +23,9 @@ from tests.timeouts import GIVE_UP
 # A deadline, and the check that examples are generated quickly, would measure the machine's load.
 _ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI generates the same examples in each run; new failures are found where someone can look at them.
-settings.register_profile("mockllm", _ANY_SPEED, derandomize="CI" in os.environ)
+settings.register_profile("mockllm", _ANY_SPEED, max_examples=50, derandomize="CI" in os.environ)
 settings.register_profile("fast", _ANY_SPEED, max_examples=5)  # for `make check`
+settings.register_profile("thorough", _ANY_SPEED, max_examples=200)  # for `make test-all`
 settings.load_profile("mockllm")
 
 # Clients of servers on the loopback trust nobody, whose certificate this is: the usual roots take
