@@ -75,7 +75,7 @@ def test_script_is_small_and_alone(name: str) -> None:
     assert data.read_text("utf-8").rstrip() in PAGE
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_prints_what_the_page_says(name: str, tmp_path: Path) -> None:
     """The installed version still does what the page says; else the page has to be changed."""

@@ -250,17 +250,17 @@ def test_a_verdict_after_the_journal_dropped_entries(serve):
 
 @pytest.mark.slow
 def test_large_bodies_evict_no_session(serve):
-    """Bodies of 15 MB are kept in part, with their full size, and no other session goes."""
+    """Bodies of 280 MB in all are kept in part, with their full size, and no other session goes."""
     served = serve(HELLO)
     HttpConversation(served, "chat", "first").request("hello")
-    text = "hello " + "A" * 15_000_000
-    for number in range(18):
+    text = "hello " + "A" * 4_000_000
+    for number in range(70):
         HttpConversation(served, "chat", f"large{number}").request(text)
-    assert len(served.http.get("/_mockllm/sessions").json()["sessions"]) == 19
+    assert len(served.http.get("/_mockllm/sessions").json()["sessions"]) == 71
     (entry,) = served.journal("large0")
-    assert entry["body_size"] > 15_000_000
+    assert entry["body_size"] > 4_000_000
     assert len(entry["body"]) < 10_000
-    assert "[cut: 15000006 characters, sha256 " in entry["body"]
+    assert "[cut: 4000006 characters, sha256 " in entry["body"]
     assert "body_size" not in served.journal("first")[0]
     assert verified(served, session="large0")["good"]
 

@@ -55,6 +55,7 @@ def test_all_are_clients() -> None:
     assert KNOWN_DIFFERENCES.keys() <= {entry.name for entry in NODE_CLIENTS}
 
 
+@pytest.mark.heavy
 @for_all("entry", NODE_CLIENTS, ids=lambda entry: entry.slug)
 def test_plain_samples(entry: Entry) -> None:
     """The outcome of a plain sample is the expected one, except for known differences."""
