@@ -106,6 +106,7 @@ def untimed(turn: Turn) -> Turn:
     return replace(turn, gaps=())
 
 
+@pytest.mark.slow
 @every_case
 def test_a_stream_decodes_to_its_turn(case):
     """Law 2: the decoded turn is the projection of the turn."""

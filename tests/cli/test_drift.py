@@ -56,6 +56,7 @@ def recorded(tmp_path):
     return tmp_path / "recorded"
 
 
+@pytest.mark.slow
 def test_an_unchanged_service_on_each_wire(tmp_path):
     """mockllm serves the recordings of itself: exit 0, and every answer was compared."""
     folder, exchanges = tmp_path / "recorded", []

@@ -49,6 +49,7 @@ def test_a_file_says_what_was_measured_and_when(slug: str) -> None:
     assert {"cases", "streams"} <= set(results.arguments)
 
 
+@pytest.mark.slow
 @for_all("slug", SLUGS)
 def test_no_mistake_is_one_of_the_adapter(slug: str) -> None:
     """An exception that the adapter raised says nothing about the client."""
@@ -119,12 +120,14 @@ def test_the_overview_equals_the_files() -> None:
     assert len(text.encode()) <= 1_000_000
 
 
+@pytest.mark.slow
 def test_the_table_of_rules_equals_the_files() -> None:
     """The table of docs/resilience-clients.md is what `python -m conformance.fault_page` writes."""
     text = fault_page.PAGE.read_text("utf-8")
     assert text == fault_page.with_table(text, fault_page.table(fault_page.measured_faults()))
 
 
+@pytest.mark.slow
 def test_the_tables_of_gateways_equal_the_files() -> None:
     """docs/gateways.md is what `python -m conformance.gateway_page` writes, and has every pair that
     is known, in the versions that are."""

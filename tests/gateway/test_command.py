@@ -43,6 +43,7 @@ def _check(tmp_path: Path, *words: str) -> tuple[int, str]:
 PAIR = ("--down", "anthropic", "--up", "chat")
 
 
+@pytest.mark.slow
 def test_a_right_gateway_passes(tmp_path: Path) -> None:
     """Its results are written with a line for each rule of a case, and the exit code is 0."""
     only = ("--only", "call*", "--only", "error-429", "--only", "request-res*")
@@ -56,6 +57,7 @@ def test_a_right_gateway_passes(tmp_path: Path) -> None:
     assert set(lines.values()) == {"right"}
 
 
+@pytest.mark.slow
 def test_a_mistake_is_said_with_the_command_that_shows_it(tmp_path: Path) -> None:
     """The exit code is 1; the line shows the case again, and a list of failures excuses it."""
     bug = next(bug for bug in BUGS.values() if bug.found == ("usage-kept",))
@@ -79,6 +81,7 @@ def test_what_is_not_supported_is_listed(tmp_path: Path) -> None:
     assert (code, "refusals come later" in output) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_gateway_that_does_not_start_is_said(tmp_path: Path) -> None:
     """With the end of what it printed; the exit code is 2."""
     code, output = _check(
@@ -91,6 +94,7 @@ def test_a_gateway_that_does_not_start_is_said(tmp_path: Path) -> None:
     assert (code, "the gateway cannot be started" in output) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_environment_of_a_gateway_is_empty(tmp_path: Path) -> None:
     """But for what leads it to the upstream: no key of the user reaches it."""
     code = "import os, json; print(json.dumps(dict(os.environ))); exit(1)"

@@ -116,6 +116,7 @@ def status(server: Intercepting, *command: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack(stack: Callable[[Path], list[str]], tmp_path: Path) -> None:
     """It is recorded and replayed, and sees the URL that it asked for."""
@@ -131,6 +132,7 @@ def test_a_stack(stack: Callable[[Path], list[str]], tmp_path: Path) -> None:
         assert [entry.outcome for entry in server.journal] == ["played"]
 
 
+@pytest.mark.slow
 def test_botocore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its requests are signed, and again for the service that is recorded."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

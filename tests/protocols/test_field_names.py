@@ -66,6 +66,7 @@ def specific_names() -> set[str]:
     return {name for name in names if "_" in name or name != name.lower()} - NEUTRAL
 
 
+@pytest.mark.slow
 def test_names_stand_in_the_packages() -> None:
     """No file outside the packages, and the quirks, which change them, has a field of an API."""
     names, copies = specific_names(), []

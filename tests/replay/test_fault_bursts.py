@@ -50,6 +50,7 @@ def test_a_run_repeats(seed: str, moments: list[float]) -> None:
     assert [other.is_on(seed, at) for at in reversed(moments)] == found[::-1]
 
 
+@pytest.mark.slow
 def test_random_times() -> None:
     """Over a long time, bursts take the share of the time that their lengths give, and each lasts
     as long as is written."""

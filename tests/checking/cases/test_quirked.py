@@ -37,6 +37,7 @@ def test_a_quirk_is_played_where_it_changes_something(api) -> None:
             assert changes(case.answer, case.plain.answer), case.name
 
 
+@pytest.mark.slow
 def test_a_pair_that_no_client_can_read_is_left_out() -> None:
     """Without indexes and ids, a second call of one tool looks like a repeated name."""
     names = _names("chat", variations=0)

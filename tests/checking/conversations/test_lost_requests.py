@@ -66,6 +66,7 @@ def right_client(api):
     return conversation
 
 
+@pytest.mark.slow
 @every_api
 def test_no_loss_makes_a_right_client_bad(api):
     """Whichever requests are missing, the verdict is `unknown`, and says that some are."""
@@ -78,6 +79,7 @@ def test_no_loss_makes_a_right_client_bad(api):
         assert (found.verdict, found.gaps) == ("unknown", (GAP,)), (lost, found)
 
 
+@pytest.mark.slow
 @every_api
 def test_what_one_request_shows_is_bad_all_the_same(api):
     """No missing request explains a body that the API refuses, or an endless loop in one history;

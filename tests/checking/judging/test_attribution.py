@@ -156,6 +156,7 @@ PAYLOAD_NAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("client", "policy", "names"), PAYLOAD_NAMES)
 def test_a_mistake_has_the_right_name(
     client: Callable[[], Any], policy: Policy | None, names: set[str]

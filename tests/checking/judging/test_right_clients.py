@@ -63,12 +63,14 @@ def _reads_the_role(api: Api) -> Callable[[], Probe]:
     return ReadsTheRole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", PROTOCOLS)
 def test_a_role_that_is_not_sent_is_not_expected(api: Api) -> None:
     """Responses and AG-UI send no role with calls alone, and Gemini none with a blocked prompt."""
     assert _accusations(_reads_the_role(api), _cases(api)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", PROTOCOLS)
 def test_a_role_that_is_not_sent_may_be_the_assistants(api: Api) -> None:
     """A client that gives every answer the role of the assistant is right; another role is not."""
@@ -204,6 +206,7 @@ class RaisesAtTheEnd(Naive):
                 raise ValueError(broken[0].message)
 
 
+@pytest.mark.slow
 def test_an_answer_that_fails_may_have_the_finish_that_was_sent() -> None:
     """Under `malformed="fail"` the finish on the wire is no pretence; a call would be."""
     found = tuple(each for each in _cases("chat") if each.malformed)

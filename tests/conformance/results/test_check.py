@@ -267,6 +267,7 @@ def test_whole_clients(check: Check) -> None:
     assert all("--http" in case_.reproduce[0] for case_ in results.cases)
 
 
+@pytest.mark.slow
 @for_all(
     ("words", "runner", "message"),
     [
