@@ -106,7 +106,7 @@ embed (the limit of OpenAI), have no more."""
 
 def has_too_many_values(body: bytes) -> bool:
     """Whether JSON text has more than `MOST_VALUES` values, by its commas outside of strings."""
-    if body.count(b",") <= MOST_VALUES:
+    if len(body) <= MOST_VALUES or body.count(b",") <= MOST_VALUES:
         return False
     # Without escapes every second piece between quotes is a string. A pattern takes three times as
     # long for many strings, and fifty times for a few long ones.
