@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.core.seeded import tokens
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.drift.answers import AnswerShape, answer_shape
 from mockllm.drift.compare import Group
 from mockllm.errors import MockLLMError

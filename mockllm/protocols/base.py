@@ -23,7 +23,8 @@ from mockllm.core.events import Event, Frame, LineEnd, RefusalDelta, StreamError
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.core.seeded import derive_int, tokens
+from mockllm.core.seeded import derive_int
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier

@@ -12,8 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mockllm.core import documentation
-from mockllm.core.jsonpaths import EXAMPLES, path_pattern
-from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
+from mockllm.core.patterns import (
+    EXAMPLES,
+    PatternError,
+    PatternGaveUpError,
+    TimedPattern,
+    compiled,
+    path_pattern,
+)
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError, WireError
 from mockllm.redaction.find.patterns import kinds
@@ -37,7 +43,7 @@ def known_kind(name: str, where: str) -> str:
 def compiled_paths(paths: Iterable[str], where: str = "") -> re.Pattern[str] | None:
     """A pattern that finds the values below any of some paths; None without paths.
 
-    It searches the path to a value as `mockllm.core.jsonpaths` writes it.
+    It searches the path to a value as `mockllm.core.patterns` writes it.
 
     Args:
         where: the file and key, or the option, for messages; "" for none.

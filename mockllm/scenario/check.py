@@ -14,7 +14,7 @@ from typing import Any
 
 from mockllm.core.jsontext import parse
 from mockllm.core.record import record
-from mockllm.core.seeded import RandomSplit, Split, fragments
+from mockllm.core.tokens_and_fragments import RandomSplit, Split, fragments
 from mockllm.scenario import model as m
 from mockllm.scenario.part_model import (
     AnyPart,

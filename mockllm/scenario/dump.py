@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from mockllm.core.jsontext import compact, parse
-from mockllm.core.seeded import RandomSplit, Split
+from mockllm.core.tokens_and_fragments import RandomSplit, Split
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault

@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from mockllm.core.jsonpaths import EXAMPLES, path_pattern
-from mockllm.core.patterns import PatternError, compiled
+from mockllm.core.patterns import EXAMPLES, PatternError, compiled, path_pattern
 from mockllm.core.text import did_you_mean
 from mockllm.scenario.model import (
     AnyText,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from mockllm.core.record import record
 from mockllm.core.request import OfferedTool
-from mockllm.core.seeded import Split
+from mockllm.core.tokens_and_fragments import Split
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.part_model import AnyPart, AutoPart, ErrorSpec

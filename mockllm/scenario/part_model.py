@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mockllm.core.record import record
-from mockllm.core.seeded import Split
+from mockllm.core.tokens_and_fragments import Split
 
 
 @record

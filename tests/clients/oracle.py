@@ -7,7 +7,7 @@ from collections.abc import Container
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from mockllm.core.seeded import tokens
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import Text, Turn
 from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS

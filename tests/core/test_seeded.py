@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.seeded import derive, derive_int, derive_unit, tokens
+from mockllm.core.seeded import derive, derive_int, derive_unit
+from mockllm.core.tokens_and_fragments import tokens
 
 
 def test_values_never_change() -> None:

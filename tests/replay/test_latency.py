@@ -14,7 +14,7 @@ import pytest
 
 from mockllm.core.distributions import Distribution
 from mockllm.core.http import NO_TARGET
-from mockllm.core.seeded import tokens
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import ApiCall

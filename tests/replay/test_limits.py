@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mockllm.core import events as ev
 from mockllm.core.request import Message, OfferedTool, Parameters, Request
-from mockllm.core.seeded import tokens
 from mockllm.core.timeline import fold
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.core.seeded import RandomSplit, Split
+from mockllm.core.tokens_and_fragments import RandomSplit, Split
 from mockllm.core.turn import beats
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.seeded import RandomSplit, Split, fragments
+from mockllm.core.tokens_and_fragments import RandomSplit, Split, fragments
 from tests.cases import for_all
 from tests.scenario.strategies import rules
 from tests.strategies import texts

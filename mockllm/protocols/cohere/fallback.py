@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive_uuid, tokens, unit_vector
+from mockllm.core.seeded import derive_uuid, unit_vector
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.protocols.base import dumps
 from mockllm.protocols.cohere.errors import CHECKS, TEXT, invalid, missing
 from mockllm.protocols.records import FallbackRoute, Fields, Json

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 
 from mockllm.core.http import Target
 from mockllm.core.sample_files import png
-from mockllm.core.seeded import tokens, unit_vector
+from mockllm.core.seeded import unit_vector
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.contents import text_of
 from mockllm.protocols.gemini.schema import get

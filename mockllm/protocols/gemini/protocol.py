@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from mockllm.core.events import Start
 from mockllm.core.http import Target
-from mockllm.core.seeded import tokens
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.errors import RequestError
 from mockllm.framing.json_array import JSON_ARRAY
 from mockllm.framing.sse import SSE

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive, tokens, unit_vector
+from mockllm.core.seeded import derive, unit_vector
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup
 from mockllm.protocols.ollama.errors import CHECKS, TEXT

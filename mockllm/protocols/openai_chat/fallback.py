@@ -13,7 +13,8 @@ import re
 import struct
 
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive, tokens, unit_vector
+from mockllm.core.seeded import derive, unit_vector
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_chat.media_routes import MEDIA_ROUTES, served_model

@@ -27,8 +27,9 @@ from mockllm.core.sample_files import (
     tone,
     wav,
 )
-from mockllm.core.seeded import derive_int, tokens
+from mockllm.core.seeded import derive_int
 from mockllm.core.text import shorten
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.errors import RequestError
 from mockllm.framing import sse
 from mockllm.protocols.base import created_at, dumps

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive, tokens
+from mockllm.core.seeded import derive
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply, counted_tokens, dumps

@@ -16,8 +16,8 @@ from typing import Any
 from mockllm.core.events import Cite, Frame, Token
 from mockllm.core.jsontext import is_object
 from mockllm.core.request import Request
-from mockllm.core.seeded import tokens
 from mockllm.core.timeline import expand
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import (
     Media,
     Opaque,

@@ -15,7 +15,8 @@ from typing import Any
 from mockllm.core.jsontext import compact
 from mockllm.core.later import later
 from mockllm.core.request import OfferedTool, Request
-from mockllm.core.seeded import derive, tokens
+from mockllm.core.seeded import derive
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.errors import RequestError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.auto.schema_sample import (

@@ -1,7 +1,7 @@
 """The limits that a request sets to its answer, and the reply that obeys them. Pure.
 
-Tokens are counted by the rule of `core.seeded.tokens`, also where a reply is cut: n tokens are 4n
-bytes of UTF-8. So a reply that was cut counts exactly as many tokens as its limit.
+Tokens are counted by the rule of `core.tokens_and_fragments`, also where a reply is cut: n tokens
+are 4n bytes of UTF-8. So a reply that was cut counts exactly as many tokens as its limit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.core.seeded import Split, tokens
+from mockllm.core.tokens_and_fragments import Split, tokens
 from mockllm.errors import RequestError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.auto.words import words

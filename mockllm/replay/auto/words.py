@@ -19,8 +19,8 @@ _WORDS = (
     " sap tab vow why zoo lit men pre owe bye hey god pub wit"
 )
 """256 words of three letters. With the space before it, each is one token by the rule of
-`core.seeded.tokens`, and for the tokenizers `cl100k_base`, `o200k_base` and `p50k_base` of OpenAI
-and the one that Anthropic published for Claude 2."""
+`core.tokens_and_fragments`, and for the tokenizers `cl100k_base`, `o200k_base` and `p50k_base` of
+OpenAI and the one that Anthropic published for Claude 2."""
 
 _LENGTH = 4
 """The bytes of a word and its space."""

@@ -13,8 +13,9 @@ from itertools import pairwise
 
 from mockllm.core.events import Cite, FinishReason, Frame, Passage, StreamError, Token, Unit
 from mockllm.core.jsontext import compact
-from mockllm.core.seeded import Split, derive_unit, fragments, tokens
+from mockllm.core.seeded import derive_unit
 from mockllm.core.timeline import normal
+from mockllm.core.tokens_and_fragments import Split, fragments, tokens
 from mockllm.core.turn import (
     Media,
     Opaque,

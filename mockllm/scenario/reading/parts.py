@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.jsontext import compact
-from mockllm.core.seeded import RandomSplit, Split
 from mockllm.core.text import similar_names
+from mockllm.core.tokens_and_fragments import RandomSplit, Split
 from mockllm.scenario.part_model import (
     AnyPart,
     AudioPart,
