@@ -11,6 +11,7 @@ Recorders take turns by a lock that the system frees when its holder dies.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,9 @@ from mockllm.scenario.reading.files import MAX_FILE
 from mockllm.tapes.captured import Tape, load_tape
 
 _TURNS = "\nturns:\n"
+_MOST_TRUSTED = 1.0
+"""Seconds after which the folder is looked at again, even if it seems unchanged: to look at ten
+thousand files takes 50 ms, for each group."""
 
 _Version = tuple[int, int, int]
 
@@ -62,7 +66,10 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
+        self._holder = os.urandom(16).hex().encode()
         self._group: _Group | None = None
+        self._looked_at = -_MOST_TRUSTED
+        self._changed = 0
         self._read: dict[str, tuple[_Version | None, tuple[Scenario, ...]]] = {}
         """The scenarios of each file; no version for one that is still to be written."""
         self._stems: set[str] = set()
@@ -101,8 +108,8 @@ class Folder:
         if self._group is not None:
             yield
             return
-        with alone(self.path):
-            self._look()
+        with alone(self.path, self._holder) as was_last:
+            self._look(unless_changed=was_last)
             self._group = _Group()
             done = False
             try:
@@ -112,6 +119,7 @@ class Folder:
             finally:
                 self._group = None
                 if not done:  # what was to be written is not there
+                    self._looked_at = -_MOST_TRUSTED
                     self._texts = {}
 
     def write(self, draft: Draft) -> Draft:
@@ -163,12 +171,24 @@ class Folder:
             (self.path / name).unlink(missing_ok=True)
         for name in group.texts:
             self._read[name] = _version((self.path / name).stat()), self._read[name][1]
+        self._changed = self._last_change()
 
     # Who else is there
 
-    def _look(self) -> None:
+    def _last_change(self) -> int:
+        return self.path.stat().st_mtime_ns
+
+    def _look(self, *, unless_changed: bool) -> None:
         """Finds the scenarios in the folder; only files that have changed are read again. What
-        a writer that was killed has left goes, for who looks is alone to write."""
+        a writer that was killed has left goes, for who looks is alone to write.
+
+        Args:
+            unless_changed: not if nothing seems to have changed since the last time. The time of a
+                folder is too coarse to notice another recorder.
+        """
+        now, changed = time.monotonic(), self._last_change()
+        if unless_changed and changed == self._changed and now - self._looked_at < _MOST_TRUSTED:
+            return
         before, self._read, self._files, self._stems = self._read, {}, {}, set()
         with os.scandir(self.path) as entries:
             for entry in entries:
@@ -183,6 +203,7 @@ class Folder:
                         self._texts.pop(scenario.name, None)
                     scenarios = _loaded(self.path / entry.name)
                 self._remember(entry.name, scenarios, version)
+        self._looked_at, self._changed = now, changed
 
     def _remember(
         self, file: str, scenarios: tuple[Scenario, ...], version: _Version | None
@@ -223,8 +244,20 @@ class Folder:
         """Whether a scenario is in a file of its own, as it was read."""
         if scenario is None:
             return False
-        _, found = self._read.get(self._files.get(scenario.name, ""), (None, ()))
+        file = self._files.get(scenario.name, "")
+        version, found = self._read.get(file, (None, ()))
+        if version is not None and version != (now := self._version_of(file)):
+            # A person changed it since the folder was looked at: its text may have a comment now.
+            self._texts.pop(scenario.name, None)
+            found = () if now is None else _loaded(self.path / file)
+            self._remember(file, found, now or (0, 0, 0))
         return found == (scenario,)
+
+    def _version_of(self, file: str) -> _Version | None:
+        try:
+            return _version((self.path / file).stat())
+        except FileNotFoundError:
+            return None
 
     # Files
 

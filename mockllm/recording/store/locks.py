@@ -24,14 +24,37 @@ _POLL = 0.005
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Alone among the recorders of a folder; not to be entered twice at a time."""
+def alone(folder: Path, holder: bytes = b"") -> Iterator[bool]:
+    """Alone among the recorders of a folder; not to be entered twice at a time.
+
+    Args:
+        holder: who enters, different for each that writes; b"" if that does not matter to anyone.
+
+    Yields:
+        whether the last one who entered had the same `holder`.
+    """
     handle = lock(folder / _LOCK)
+    if handle is None:
+        yield False
+        return
     try:
-        yield
+        yield _was_held_by(handle, holder)
     finally:
-        if handle is not None:
-            unlock(handle)
+        unlock(handle)
+
+
+def _was_held_by(handle: int, holder: bytes) -> bool:
+    """Whether the file of a lock names a holder; it does so afterwards."""
+    last = os.read(handle, len(holder) + 1)
+    os.lseek(handle, 0, os.SEEK_SET)
+    if last == holder:
+        return bool(holder)
+    os.ftruncate(handle, 0)
+    if holder:
+        with suppress(OSError):  # on a full disk it names none
+            os.write(handle, holder)
+        os.lseek(handle, 0, os.SEEK_SET)  # Windows unlocks the bytes from there
+    return False
 
 
 def lock(file: Path, *, wait: bool = True) -> int | None:

@@ -12,13 +12,12 @@ from mockllm.errors import MockLLMError, ScenarioError, WireError
 from mockllm.recording.drafting.draft import Draft, Line
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.drafting.matches import MatchRule
-from mockllm.recording.finding import not_found_after_write, player_of
+from mockllm.recording.finding import Competing, not_found_after_write, player_of
 from mockllm.recording.store.ended import WrittenExchanges
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.placeholders import placeholder_kinds
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.rules import Rules
-from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured, detected
 from mockllm.tapes.recorded_turn import recorded_turn
@@ -79,7 +78,7 @@ class Writer:
         self._setup = setup
         self._redactor = redactor or Redactor(setup.rules)
         self._folder = Folder(setup.folder)
-        self._known: dict[str, Scenario] = {}
+        self._competing = Competing()
         self._drafting: Drafting | None = self._begun()
         self._written = WrittenExchanges(setup.ended)
 
@@ -128,16 +127,16 @@ class Writer:
         with self._folder.group():
             for captured in group:
                 found += self._drafted(drafting, captured, changed)
-        self._known |= changed
-        player = player_of(self._known, (draft for _, _, draft in found if draft is not None))
+        for scenario in changed.values():
+            self._competing.keep(scenario)
         return [
-            line if written is None else self._looked_for(line, captured, player)
+            line if written is None else self._looked_for(line, captured, written)
             for line, captured, written in found
         ]
 
     def _begun(self) -> Drafting:
         known = self._folder.scenarios()
-        self._known = {scenario.name: scenario for scenario in known}
+        self._competing = Competing(known)
         return Drafting(
             match=self._setup.match,
             known=known,
@@ -162,13 +161,15 @@ class Writer:
         except MockLLMError as error:
             yield Line(captured.source, "skipped", str(error)), captured, None
 
-    def _looked_for(self, line: Line, captured: Captured, player: Player) -> Line:
+    def _looked_for(self, line: Line, captured: Captured, draft: Draft) -> Line:
         """The line with the reason why the recorded request does not find its recording, and with
         what was redacted."""
         line = replace(line, redacted=_redacted(captured))
-        written = self._known.get(line.scenario)
+        written = self._competing.by_name.get(line.scenario)
         if written is None or line.turn is None or line.turn >= len(written.turns):
             return line
+        scenarios = {other.name: other for other in (*self._competing.of(written), written)}
+        player = player_of(scenarios, (draft,))
         not_found = not_found_after_write(player, captured, written, line.turn)
         return replace(line, not_found=not_found) if not_found else line
 
