@@ -8,6 +8,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar
 
+from openai import OpenAI
+
 from mockllm import loads
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
@@ -43,6 +45,10 @@ def of_next(
     """A function with a client of the next server; all are closed in the end."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(client(next(bases)))
+
+
+def openai_client(base: str) -> OpenAI:
+    return OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import openai
 import pytest
 from openai import OpenAI
 
-from tests.server.jobs.servers import of_next, urls
+from tests.server.jobs.servers import of_next, openai_client, urls
 
 SCENARIOS = """
 scenario: slow
@@ -50,12 +50,8 @@ Client = Callable[[], OpenAI]
 @contextmanager
 def clients(folder: Path, count: int, **options: Any) -> Iterator[Client]:
     """A function with a client of the next server."""
-    with urls(SCENARIOS, folder, count, **options) as bases, of_next(bases, _client) as made:
+    with urls(SCENARIOS, folder, count, **options) as bases, of_next(bases, openai_client) as made:
         yield made
-
-
-def _client(base: str) -> OpenAI:
-    return OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0)
 
 
 def begin(client: Client, text: str) -> Any:

@@ -12,7 +12,7 @@ import openai
 import pytest
 from openai import OpenAI
 
-from tests.server.jobs.servers import BATCHED, of_next, urls
+from tests.server.jobs.servers import BATCHED, of_next, openai_client, urls
 
 SCENARIOS = f"""{BATCHED}---
 scenario: limited
@@ -40,12 +40,8 @@ CHAT = "/v1/chat/completions"
 @contextmanager
 def clients(folder: Path, count: int = 1, **options: Any) -> Iterator[Client]:
     """A function with a client of the next server."""
-    with urls(SCENARIOS, folder, count, **options) as bases, of_next(bases, _client) as made:
+    with urls(SCENARIOS, folder, count, **options) as bases, of_next(bases, openai_client) as made:
         yield made
-
-
-def _client(base: str) -> OpenAI:
-    return OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0)
 
 
 def chat(text: str, **more: Any) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from openai import OpenAI
 
-from tests.server.jobs.servers import of_next, urls
+from tests.server.jobs.servers import of_next, openai_client, urls
 
 pytestmark = pytest.mark.filterwarnings("ignore:The Sora API:DeprecationWarning")
 
@@ -58,15 +57,11 @@ def bases(folder: Path, count: int = 1, **options: Any) -> Iterator[Iterator[str
         yield found
 
 
-def _client(base: str) -> OpenAI:
-    return OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0)
-
-
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_video_is_made_while_the_client_polls(tmp_path: Path, count: int) -> None:
     """It is queued, in progress for the polls, completed with its content; a second one has an id
     of its own."""
-    with bases(tmp_path, count) as found, of_next(found, _client) as client:
+    with bases(tmp_path, count) as found, of_next(found, openai_client) as client:
         ids = set()
         for _ in range(2):
             video = client().videos.create(prompt="a cat")
@@ -88,7 +83,7 @@ def test_a_video_is_made_while_the_client_polls(tmp_path: Path, count: int) -> N
 @pytest.mark.parametrize("count", [1, 2])
 def test_jobs_are_listed_cancelled_and_deleted(tmp_path: Path, count: int) -> None:
     """Each in the list is as a poll would get it; what was cancelled stays so."""
-    with bases(tmp_path, count) as found, of_next(found, _client) as client:
+    with bases(tmp_path, count) as found, of_next(found, openai_client) as client:
         assert client().videos.list().data == []
         first, second = (client().videos.create(prompt="a cat") for _ in range(2))
         cancelled = httpx.post(f"{next(found)}/v1/videos/{first.id}/cancel").json()
