@@ -1,7 +1,7 @@
 # make demo   install and play a scenario end to end
 # make check  lint, import rules, types and the quick tests, within a minute; run before each commit
 # make test   install what tests need, then lint, import rules, types and all tests but the heavy
-#             ones, whose number it prints; some eight minutes on two cores
+#             ones, whose number it prints; some ten minutes on two cores
 # make test-all  all of that and the tests that need heavy tool chains (Go, Java, Rust, llama.cpp),
 #             every client of docs/clients.md, and mutation; an hour; run before a release
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
