@@ -150,8 +150,8 @@ def _alone(protocol: WireProtocol, reply: Reply, number: int) -> Reply:
 
 
 def _grouped(
-    frames: Sequence[tuple[int, Frame]], protocol: WireProtocol, size: int
-) -> Iterator[tuple[int, Frame]]:
+    frames: Sequence[TimedFrame], protocol: WireProtocol, size: int
+) -> Iterator[TimedFrame]:
     """Joins up to `size` consecutive frames into one, where the protocol can; it is due when the
     last of them is."""
     held: Frame | None = None
@@ -171,7 +171,7 @@ def _grouped(
 
 
 def _written(
-    frames: Sequence[tuple[int, Frame]], wire: Wire, line_end: LineEnd, carrier: Carrier
+    frames: Sequence[TimedFrame], wire: Wire, line_end: LineEnd, carrier: Carrier
 ) -> list[TimedBytes]:
     if carrier.name != "sse":  # the others have one way of writing a frame
         return [TimedBytes(at, carrier.encode(frame, line_end)) for at, frame in frames]

@@ -264,18 +264,18 @@ class _Passage:
         return None
 
     def _draw_faults(self) -> tuple[Fault, ...]:
-        """The faults of an answer: those that the request asks for, or those of the plan.
+        """The faults of an answer: those that the request names, or those of the plan.
 
         Raises:
             RequestError: the request names a fault that there is not.
         """
         exchange = self.exchange
         try:
-            asked = requested_faults(self.request.headers.get(FAULT_HEADER))
+            named = requested_faults(self.request.headers.get(FAULT_HEADER))
         except RequestError as error:
             raise RequestError(error.message, status=400, code=error.code) from None
         at = exchange.received.clock - self.proxy.began
-        return asked or self.proxy.faults.draw(exchange.session, exchange.number, at)
+        return named or self.proxy.faults.draw(exchange.session, exchange.number, at)
 
     async def _begin_body(self, *, whole: bool) -> _Body:
         """The body as it is sent on.
@@ -365,8 +365,8 @@ class _Passage:
         def head(framed: bool) -> bytes:
             return self._head(upstream, framed=framed, close=not framed or not request.keep_alive)
 
-        asked = None if exchange.received.target is None else exchange.request
-        around = circumstances(self.protocol, asked, request.raw_path)
+        parsed = None if exchange.received.target is None else exchange.request
+        around = circumstances(self.protocol, parsed, request.raw_path)
         return await pass_broken(
             request, upstream, copy, exchange.sent, self.faults, around, head, self.proxy.passing
         )
