@@ -88,6 +88,7 @@ def _forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
             value.cache_clear()
     if compiled_cases.cache_info().currsize > MOST_CASES:
         compiled_cases.cache_clear()
+        gc.collect()
     if _memory() > MOST_MEMORY:
         _return_memory()
 
@@ -103,7 +104,6 @@ def _memory() -> int:
 
 def _return_memory() -> None:
     """Gives the system back what was freed: glibc keeps it, and workers run for minutes."""
-    gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
