@@ -49,8 +49,10 @@ def shown(item: Any) -> tuple[Any, ...]:
 def test_the_sdk_reads_and_continues_hosted_items() -> None:
     """Streamed, whole and retrieved, the items are the same, and the result of a custom call
     gets the next turn."""
-    with ServerThread(list(loads(SCENARIO))) as server:
-        client = OpenAI(base_url=f"{server.url}/v1", api_key="key")
+    with (
+        ServerThread(list(loads(SCENARIO))) as server,
+        OpenAI(base_url=f"{server.url}/v1", api_key="key") as client,
+    ):
         with client.responses.stream(model="m", input="hi") as stream:
             streamed = stream.get_final_response()
         whole = client.responses.create(model="m", input="hi")

@@ -82,58 +82,60 @@ def test_openai_sdk(serve: Serve) -> None:
     """Its headers count down, and its error has the code of the service; other tokens are those of
     the request and of its `max_tokens`."""
     served = limited(serve, "requests=3 tokens=1000")
-    client = openai_client(served)
-    left = []
-    for _ in range(2):
-        raw = client.chat.completions.with_raw_response.create(
-            model="m", messages=HELLO, max_tokens=100
-        )
-        assert raw.parse().choices[0].message.content == "Hello there, and welcome."
-        assert raw.headers["x-ratelimit-limit-requests"] == "3"
-        assert raw.headers["x-ratelimit-limit-tokens"] == "1000"
-        names = ("x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens")
-        left.append(tuple(raw.headers[name] for name in names))
-    assert left == [("2", "898"), ("1", "796")]
-    with pytest.raises(openai.RateLimitError) as caught:
-        client.chat.completions.create(model="gpt", messages=HELLO, max_tokens=900)
-    error, headers = caught.value, caught.value.response.headers
-    assert (error.code, error.type) == ("rate_limit_exceeded", "tokens")
-    assert "on tokens per day (TPD): Limit 1000, Used 204, Requested 902." in error.message
-    assert "Please try again in 2h" in error.message
-    assert headers["x-ratelimit-remaining-tokens"] == "796"
-    assert headers["x-ratelimit-remaining-requests"] == "1"  # a refused one takes nothing
-    assert headers["x-ratelimit-reset-requests"].startswith(("15h", "16h"))
-    assert 9000 < int(headers["retry-after"]) <= 9159
-    with pytest.raises(openai.RateLimitError, match="Request too large for m in") as too_large:
-        client.responses.create(model="m", input="hello", max_output_tokens=1000)
-    assert "retry-after" not in too_large.value.response.headers
+    with openai_client(served) as client:
+        left = []
+        for _ in range(2):
+            raw = client.chat.completions.with_raw_response.create(
+                model="m", messages=HELLO, max_tokens=100
+            )
+            assert raw.parse().choices[0].message.content == "Hello there, and welcome."
+            assert raw.headers["x-ratelimit-limit-requests"] == "3"
+            assert raw.headers["x-ratelimit-limit-tokens"] == "1000"
+            names = ("x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens")
+            left.append(tuple(raw.headers[name] for name in names))
+        assert left == [("2", "898"), ("1", "796")]
+        with pytest.raises(openai.RateLimitError) as caught:
+            client.chat.completions.create(model="gpt", messages=HELLO, max_tokens=900)
+        error, headers = caught.value, caught.value.response.headers
+        assert (error.code, error.type) == ("rate_limit_exceeded", "tokens")
+        assert "on tokens per day (TPD): Limit 1000, Used 204, Requested 902." in error.message
+        assert "Please try again in 2h" in error.message
+        assert headers["x-ratelimit-remaining-tokens"] == "796"
+        assert headers["x-ratelimit-remaining-requests"] == "1"  # a refused one takes nothing
+        assert headers["x-ratelimit-reset-requests"].startswith(("15h", "16h"))
+        assert 9000 < int(headers["retry-after"]) <= 9159
+        with pytest.raises(openai.RateLimitError, match="Request too large for m in") as too_large:
+            client.responses.create(model="m", input="hello", max_output_tokens=1000)
+        assert "retry-after" not in too_large.value.response.headers
 
 
 def test_anthropic_sdk(serve: Serve) -> None:
     """It counts input and output tokens apart: those of the request, and those of the answer's
     usage once it is sent. Resets are times."""
     served = limited(serve, "requests=9 input-tokens=100 output-tokens=10")
-    client = anthropic_client(served)
-    message = {"model": "m", "max_tokens": 500, "messages": HELLO}
-    left = []
-    for _ in range(2):
-        raw = client.messages.with_raw_response.create(**message)
-        assert raw.parse().usage.output_tokens == 7
-        kinds = ("requests", "input-tokens", "output-tokens")
-        left.append([raw.headers[f"anthropic-ratelimit-{kind}-remaining"] for kind in kinds])
-        reset = datetime.fromisoformat(raw.headers["anthropic-ratelimit-output-tokens-reset"])
-        assert 0 < reset.timestamp() - time.time() < 2 * 86_400
-    assert left == [["8", "98", "3"], ["7", "96", "0"]]
-    with pytest.raises(anthropic.RateLimitError) as caught:
-        client.messages.create(**message)
-    assert caught.value.body["error"]["type"] == "rate_limit_error"
-    assert "of 10 output tokens per day." in caught.value.body["error"]["message"]
-    headers = caught.value.response.headers
-    assert headers["anthropic-ratelimit-requests-remaining"] == "7"
-    assert headers["anthropic-ratelimit-tokens-remaining"] == "480000"  # of which there is no quota
-    assert int(headers["retry-after"]) > 40_000  # 4 tokens are owed, and one is needed
-    counted = client.messages.count_tokens(model="m", messages=HELLO)
-    assert counted.input_tokens == 2
+    with anthropic_client(served) as client:
+        message = {"model": "m", "max_tokens": 500, "messages": HELLO}
+        left = []
+        for _ in range(2):
+            raw = client.messages.with_raw_response.create(**message)
+            assert raw.parse().usage.output_tokens == 7
+            kinds = ("requests", "input-tokens", "output-tokens")
+            left.append([raw.headers[f"anthropic-ratelimit-{kind}-remaining"] for kind in kinds])
+            reset = datetime.fromisoformat(raw.headers["anthropic-ratelimit-output-tokens-reset"])
+            assert 0 < reset.timestamp() - time.time() < 2 * 86_400
+        assert left == [["8", "98", "3"], ["7", "96", "0"]]
+        with pytest.raises(anthropic.RateLimitError) as caught:
+            client.messages.create(**message)
+        assert caught.value.body["error"]["type"] == "rate_limit_error"
+        assert "of 10 output tokens per day." in caught.value.body["error"]["message"]
+        headers = caught.value.response.headers
+        assert headers["anthropic-ratelimit-requests-remaining"] == "7"
+        assert (
+            headers["anthropic-ratelimit-tokens-remaining"] == "480000"
+        )  # of which there is no quota
+        assert int(headers["retry-after"]) > 40_000  # 4 tokens are owed, and one is needed
+        counted = client.messages.count_tokens(model="m", messages=HELLO)
+        assert counted.input_tokens == 2
 
 
 def test_gemini_sdk(serve: Serve) -> None:
@@ -143,19 +145,19 @@ def test_gemini_sdk(serve: Serve) -> None:
 
     served = limited(serve, "requests=1 by=model")
     options = types.HttpOptions(base_url=served.url)
-    client = genai.Client(api_key="k", http_options=options)
-    client.models.generate_content(model="one", contents="hello")
-    client.models.generate_content(model="other", contents="hello")
-    with pytest.raises(errors.ClientError) as caught:
+    with genai.Client(api_key="k", http_options=options) as client:
         client.models.generate_content(model="one", contents="hello")
-    assert (caught.value.code, caught.value.status) == (429, "RESOURCE_EXHAUSTED")
-    failure, retry = caught.value.details["error"]["details"]
-    (violation,) = failure["violations"]
-    assert violation["quotaValue"] == "1"
-    assert violation["quotaDimensions"]["model"] == "one"
-    assert violation["quotaId"].startswith("GenerateRequestsPerDay")
-    assert retry["retryDelay"].startswith("863")
-    assert "limit: 1, model: one\nPlease retry in 863" in caught.value.message
+        client.models.generate_content(model="other", contents="hello")
+        with pytest.raises(errors.ClientError) as caught:
+            client.models.generate_content(model="one", contents="hello")
+        assert (caught.value.code, caught.value.status) == (429, "RESOURCE_EXHAUSTED")
+        failure, retry = caught.value.details["error"]["details"]
+        (violation,) = failure["violations"]
+        assert violation["quotaValue"] == "1"
+        assert violation["quotaDimensions"]["model"] == "one"
+        assert violation["quotaId"].startswith("GenerateRequestsPerDay")
+        assert retry["retryDelay"].startswith("863")
+        assert "limit: 1, model: one\nPlease retry in 863" in caught.value.message
 
 
 def test_bedrock_models_of_anthropic(serve: Serve) -> None:
@@ -297,11 +299,11 @@ def test_sdk_that_waits(serve: Serve, sdk: str) -> None:
 
     def ask() -> None:
         if sdk == "openai":
-            chat = openai_client(served, retries=20).chat.completions
-            chat.create(model="m", messages=HELLO)
+            with openai_client(served, retries=20) as client:
+                client.chat.completions.create(model="m", messages=HELLO)
         else:
-            client = anthropic_client(served, retries=20)
-            client.messages.create(model="m", max_tokens=5, messages=HELLO)
+            with anthropic_client(served, retries=20) as client:
+                client.messages.create(model="m", max_tokens=5, messages=HELLO)
 
     for _ in range(50):  # a busy machine may take longer than the bucket to fill
         for _ in range(2):
@@ -326,14 +328,14 @@ def test_the_judge_sees_who_does_not_wait(serve: Serve) -> None:
     from mockllm.checking.conversations.judge import verify
 
     served = serve(TEXT, quotas=read_quotas(["requests=1 per=300ms"]))
-    client = openai_client(served, retries=0)
-    refused = 0
-    while not refused or served.journal()[-1]["outcome"] == "error":
-        try:
-            client.chat.completions.create(model="m", messages=HELLO)
-        except openai.RateLimitError:
-            refused += 1
-    session = served.server.sessions.get("default")
-    rules = frozenset({"retry-after-honoured"})
-    verification = verify(session, served.server.player.served.by_name, require=rules)
-    assert any("retry-after-honoured" in str(line) for line in verification.violations)
+    with openai_client(served, retries=0) as client:
+        refused = 0
+        while not refused or served.journal()[-1]["outcome"] == "error":
+            try:
+                client.chat.completions.create(model="m", messages=HELLO)
+            except openai.RateLimitError:
+                refused += 1
+        session = served.server.sessions.get("default")
+        rules = frozenset({"retry-after-honoured"})
+        verification = verify(session, served.server.player.served.by_name, require=rules)
+        assert any("retry-after-honoured" in str(line) for line in verification.violations)
