@@ -59,6 +59,9 @@ class Authority:
     def _made(self, *hosts: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(["http/1.1"])
+        # Before Python 3.13 a client that reads in one thread and writes in another breaks its own
+        # connection where a ticket arrives as it writes; the synchronous one of websockets does so.
+        context.num_tickets = 0
         certificate = self._authority.issue_cert(*hosts)
         with tempfile.TemporaryDirectory(prefix="mockllm-") as folder:
             file = Path(folder, "host.pem")

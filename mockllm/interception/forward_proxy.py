@@ -108,11 +108,13 @@ class _Connection(asyncio.Protocol):
             self._refuse(400, "CONNECT needs a host and a port")
         elif not self._proxy.hosts.has(host, port):
             self._pass(host, port, _ESTABLISHED, rest)
-        elif port == PORTS["http"] or not (rest or _HANDSHAKE).startswith(_HANDSHAKE):
+        elif port == PORTS["http"] or (rest and not rest.startswith(_HANDSHAKE)):
             # What came with CONNECT is no TLS; where nothing did, `_intercept` looks again. At port
             # 80 it is a WebSocket without TLS, of a client with WS_PROXY.
             self._transport.write(_ESTABLISHED)
             self._hand_over(host, port, session, rest)
+        elif rest:  # asyncio takes no bytes of a handshake that were read before
+            self._refuse(400, "TLS may begin only after the answer to CONNECT")
         else:
             self._transport.pause_reading()
             self._transport.write(_ESTABLISHED)

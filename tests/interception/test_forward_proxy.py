@@ -42,6 +42,20 @@ def test_tls_to_a_known_service_ends_here(server: Intercepting) -> None:
     assert [entry.headers["host"] for entry in server.journal][-2:] == ["api.openai.com"] * 2
 
 
+def test_connections_get_no_tickets(server: Intercepting) -> None:
+    """They break clients that read and write in two threads."""
+    trusting = ssl.create_default_context(cafile=server.trusted)
+    body = request("api.openai.com")
+    with socket.create_connection(proxy_of(server), GIVE_UP) as raw:
+        raw.sendall(b"CONNECT api.openai.com:443 HTTP/1.1\r\n\r\n")
+        assert raw.recv(65536) == b"HTTP/1.1 200 Connection established\r\n\r\n"
+        with trusting.wrap_socket(raw, server_hostname="api.openai.com") as secured:
+            secured.sendall(body)
+            assert secured.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
+            assert secured.version() == "TLSv1.3"
+            assert secured.session is None or not secured.session.has_ticket
+
+
 def test_plain_http_is_intercepted_too() -> None:
     """By an absolute target, and by CONNECT, as `curl -p` and WebSockets have it."""
     with intercepting("llm.test") as server, client(server) as http:
@@ -60,11 +74,16 @@ def request(host: str) -> bytes:
     return head.encode() + body
 
 
+def proxy_of(server: Intercepting) -> tuple[str, int]:
+    """Where the forward proxy listens."""
+    host, port = server.thread.server.proxy_url.removeprefix("http://").split(":")
+    return host, int(port)
+
+
 def exchange(server: Intercepting, *pieces: bytes) -> bytes:
     """What a raw client gets until the proxy closes the connection."""
-    host, port = server.thread.server.proxy_url.removeprefix("http://").split(":")
     received = b""
-    with socket.create_connection((host, int(port)), GIVE_UP) as raw:
+    with socket.create_connection(proxy_of(server), GIVE_UP) as raw:
         for piece in pieces:
             raw.sendall(piece)
         while data := raw.recv(65536):
@@ -81,6 +100,7 @@ def exchange(server: Intercepting, *pieces: bytes) -> bytes:
         (b"CONNECT :443 HTTP/1.1\r\n\r\n", b"400", b"needs a host and a port"),
         (b"CONNECT a:99999 HTTP/1.1\r\n\r\n", b"400", b"needs a host and a port"),
         (b"\x16\x03\x01\r\n\r\n", b"400", b"no request to a proxy"),
+        (b"CONNECT api.openai.com:443 HTTP/1.1\r\n\r\n\x16\x03", b"400", b"after the answer"),
         (b"GET /" + b"a" * 70_000, b"431", b"larger than 64 KiB"),
     ],
 )
