@@ -33,7 +33,7 @@ _NGRAM = 8
 _CACHED_TEXTS = 2048
 _CACHED_LENGTH = 4096
 _FEW = 16
-"""So many texts are searched for sooner than the outcome of the last time is found."""
+"""So many texts are searched for sooner than the scenarios of the last time are found."""
 
 
 def mint_token(scenario: Scenario, position: int) -> str:
@@ -76,30 +76,43 @@ def _ways(scenario: Scenario) -> Iterator[Taken]:
             yield turn, form, step
 
 
-_Table = dict[str, list[tuple[str, int]]]
+class _PlainIndex:
+    """Finds which conditions with `contains` and `equals` a text meets; all ignore the same.
 
+    Their texts are needles: a prefilter by n-grams, then a search. Each needle is filed under the
+    n-gram of it that is in the fewest needles; every text with the needle has it. Only the needles
+    under n-grams of a text are searched in it.
 
-class _SubstringIndex:
-    """Finds which of many needles occur in a text: a prefilter by n-grams, then a search.
-
-    Each needle is filed under the n-gram of it that is in the fewest needles; every text with the
-    needle has it. Only the needles under n-grams of a text are searched in it.
+    Args:
+        conditions: each with the index of its scenario.
     """
 
-    def __init__(self, needles: Sequence[tuple[str, int]]) -> None:
-        self._needles = needles
-        counts = Counter(gram for needle, _ in needles for gram in set(_ngrams(needle)))
-        self._by_ngram: _Table = {}
-        for needle, index in needles:
+    def __init__(self, conditions: Sequence[tuple[TextCondition, int]]) -> None:
+        self._needles = [(wanted_text(condition), index) for condition, index in conditions]
+        equal = {index for condition, index in conditions if condition.op == "equals"}
+        self._equal = {index: needle for needle, index in self._needles if index in equal}
+        counts = Counter(gram for needle, _ in self._needles for gram in set(_ngrams(needle)))
+        self._by_ngram: dict[str, list[tuple[str, int]]] = {}
+        for needle, index in self._needles:
             rarest = min(_ngrams(needle), key=counts.__getitem__)
             self._by_ngram.setdefault(rarest, []).append((needle, index))
         self._sizes = sorted({len(key) for key in self._by_ngram})
 
     def search(self, text: str) -> list[int]:
-        """The indices of the needles that occur in a text, in no order."""
+        """The indices of the scenarios, in no order.
+
+        Args:
+            text: without what is ignored.
+        """
         # With few needles or a long text, splitting the text costs more than searching it.
         if len(text) * (1 + len(self._sizes)) > 2 * len(self._needles):
-            return [index for needle, index in self._needles if needle in text]
+            found = [index for needle, index in self._needles if needle in text]
+        else:
+            found = self._filtered(text)
+        equal = self._equal
+        return [index for index in found if equal.get(index, text) == text] if equal else found
+
+    def _filtered(self, text: str) -> list[int]:
         indices: list[int] = []
         for size in self._sizes:
             grams = {text[at : at + size] for at in range(len(text) - size + 1)}
@@ -116,29 +129,6 @@ def _ngrams(needle: str) -> list[str]:
     """The n-grams of a needle; the whole of it where it is shorter than one."""
     size = min(_NGRAM, len(needle))
     return [needle[at : at + size] for at in range(len(needle) - size + 1)]
-
-
-class _PlainIndex:
-    """Finds which conditions with `contains` and `equals` a text meets; all ignore the same.
-
-    Args:
-        conditions: each with the index of its scenario.
-    """
-
-    def __init__(self, conditions: Sequence[tuple[TextCondition, int]]) -> None:
-        needles = [(wanted_text(condition), index) for condition, index in conditions]
-        equal = {index for condition, index in conditions if condition.op == "equals"}
-        self._equal = {index: text for text, index in needles if index in equal}
-        self._substrings = _SubstringIndex(needles)
-
-    def search(self, text: str) -> list[int]:
-        """The indices of the scenarios, in no order.
-
-        Args:
-            text: without what is ignored.
-        """
-        equal = self._equal
-        return [index for index in self._substrings.search(text) if equal.get(index, text) == text]
 
 
 _Turns = dict[str, list[tuple[int, Scenario, int]]]
@@ -193,7 +183,14 @@ class ScenarioIndex:
                 plain.setdefault(condition.ignore, []).append((condition, index))
             else:
                 self._tried.append((condition, index))
-        self._is_cached = bool(self._tried) or len(texts) > _FEW
+        few = [
+            (each.value, self.scenarios[index])
+            for each, index in texts
+            if isinstance(each, TextCondition) and each.op == "contains" and not each.ignore
+        ]
+        self._few = few if len(few) == len(texts) <= _FEW else None
+        """The texts that messages have to contain, each with its scenario; None: there are too
+        many, or other conditions."""
         self._plain = {ignore: _PlainIndex(same) for ignore, same in plain.items()}
         self._models: dict[str, list[Scenario]] = {}
         self._others: list[Scenario] = []
@@ -249,10 +246,12 @@ class ScenarioIndex:
 
     def by_user_text(self, text: str) -> tuple[Scenario, ...]:
         """The scenarios whose `match.user` a user message meets."""
-        scenarios = self._cache.get(text) if self._is_cached else None
+        if self._few is not None:
+            return tuple([scenario for needle, scenario in self._few if needle in text])
+        scenarios = self._cache.get(text)
         if scenarios is None:
             scenarios = tuple([self.scenarios[index] for index in self._search(text)])
-            if self._is_cached and len(text) <= _CACHED_LENGTH:
+            if len(text) <= _CACHED_LENGTH:
                 if len(self._cache) >= _CACHED_TEXTS:
                     self._cache.clear()
                 self._cache[text] = scenarios
@@ -263,7 +262,8 @@ class ScenarioIndex:
         indices: list[int] = []
         for ignore, plain in self._plain.items():
             indices += plain.search(normal_text(ignore, text) if ignore else text)
-        indices += [index for condition, index in self._tried if text_holds(condition, text)]
+        if self._tried:
+            indices += [index for condition, index in self._tried if text_holds(condition, text)]
         indices.sort()
         return indices
 

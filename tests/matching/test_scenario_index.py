@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.matching.index import ScenarioIndex, TokenOrigin, _SubstringIndex, mint_token
+from mockllm.matching.index import ScenarioIndex, TokenOrigin, _PlainIndex, mint_token
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Match, Scenario, TextCondition, TurnSpec
 from mockllm.scenario.part_model import TextPart
@@ -26,6 +26,10 @@ def contains(needles: Iterable[str]) -> ScenarioIndex:
     return ScenarioIndex(
         with_match(f"s{n}", Match(user=condition)) for n, condition in enumerate(conditions)
     )
+
+
+def plain(needles: Iterable[tuple[str, int]]) -> _PlainIndex:
+    return _PlainIndex([(TextCondition("contains", needle), n) for needle, n in needles])
 
 
 def found(index: ScenarioIndex, text: str) -> list[str]:
@@ -46,9 +50,9 @@ def test_no_needle_is_missed_and_none_invented(
     text = text[:at] + inside + text[at:]
     numbered = [(needle, n) for n, needle in enumerate(needles)]
     right = [n for needle, n in numbered if needle in text]
-    assert sorted(_SubstringIndex(numbered).search(text)) == right
+    assert sorted(plain(numbered).search(text)) == right
     many = numbered + [(f"never{n}", n) for n in range(1000, 1500)]
-    assert sorted(set(_SubstringIndex(many).search(text))) == right
+    assert sorted(set(plain(many).search(text))) == right
 
 
 WORDS = [f"the word{n} here" for n in range(40)]
@@ -75,7 +79,7 @@ SHORT = ["q1", "zz9"]
 def test_each_kind_of_key(text: str, right: list[str]) -> None:
     """Needles are found by any of their parts, short ones by the whole."""
     numbered = [(needle, n) for n, needle in enumerate([*WORDS, *BEGINNINGS, *GRAMS, *SHORT])]
-    index = _SubstringIndex(numbered)
+    index = plain(numbered)
     assert index._sizes == [2, 3, 8]
     assert len(text) * 4 <= 2 * len(numbered)
     assert [numbered[n][0] for n in sorted(index.search(text))] == right
@@ -83,7 +87,7 @@ def test_each_kind_of_key(text: str, right: list[str]) -> None:
 
 def test_a_needle_is_filed_under_its_rarest_part() -> None:
     """A part that all needles share would let each text find them all."""
-    index = _SubstringIndex([(f"a shared rare{n} z", n) for n in range(5)])
+    index = plain((f"a shared rare{n} z", n) for n in range(5))
     assert [len(needles) for needles in index._by_ngram.values()] == [1] * 5
 
 

@@ -278,11 +278,13 @@ def _message(message: Json, i: int, strict: bool) -> Message | None:
     wire_role = message.get("role")
     role = _ROLES.get(wire_role) if isinstance(wire_role, str) else None
     content = message.get("content")
+    if type(content) is str and len(message) == 2 and role is not None and role != "tool":
+        return Message(role, content)  # as most are: nothing to check, no path to build
     if role is None:
         if strict:
             _HAS_ROLE(f"messages[{i}]", message)
         return None
-    if type(content) is str:  # the ordinary case first: nothing to check, no path to build
+    if type(content) is str:
         text = content
     else:
         if strict:
