@@ -32,17 +32,21 @@ def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
     return replace(outcome, **changed) if changed else outcome, found
 
 
-def watched(outcome: Outcome) -> tuple[dict[str, Any], Any]:
-    """What is compared after every chunk, as `received` has it: the text and the reasoning by their
-    names, and the calls. The differences are those of the whole outcome, in the end."""
-    found: list[Difference] = []
-    texts = {name: getattr(outcome, name) for name in _WATCHED}
-    return texts | dict(_texts(outcome, _WATCHED, found)), _calls(outcome.tool_calls, found)
+def watched(outcome: Outcome) -> tuple[Any, Any, Any]:
+    """What is compared after every chunk, as `received` has it: the text, the reasoning, and the
+    calls. The differences are those of the whole outcome, in the end."""
+    texts = map(_watched_text, (outcome.text, outcome.reasoning))
+    return *texts, _calls(outcome.tool_calls, [])
+
+
+def _watched_text(value: Any) -> Any:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else NOT_KEPT
 
 
 _ACCUMULATES = "text-accumulates"
 _CONTENT = dict.fromkeys(TEXTS, _ACCUMULATES)
-_WATCHED = dict.fromkeys(("text", "reasoning"), _ACCUMULATES)
 _LABELS = {
     "finish": "finish-and-usage",
     "role": "role-kept",
@@ -83,8 +87,10 @@ def _items(value: Any) -> list[Any] | None:
 
 
 def _calls(value: Any, found: list[Difference]) -> Any:
-    if value is None or value is NOT_KEPT:
-        return value or ()
+    if value is None or (type(value) is tuple and not value):  # as after most chunks
+        return ()
+    if value is NOT_KEPT:
+        return value
     items = _items(value)
     if items is None:
         found.append(_wrong_type("tool_calls", value, "a tuple of calls", "arguments-concatenate"))

@@ -31,7 +31,7 @@ class Watch:
         self._probe = probe
         self._case = case
         self._texts = {"text": _GrowingText(), "reasoning": _GrowingText()}
-        self._calls: list[Call] = []
+        self._calls: tuple[Call, ...] = ()
         self._surfaced: list[Call] = []
         self._fragments: list[Fragment] = []
         self._takes_back = takes_back(case)
@@ -41,14 +41,10 @@ class Watch:
 
     def after_chunk(self, delta: object, outcome: Outcome) -> None:
         """Compares the state after a chunk, and what was passed on for it, with those before."""
-        texts, calls = watched(outcome)
+        text, reasoning, calls = watched(outcome)
         passed_on = declared(delta)
-        for name, text in self._texts.items():
-            if not is_kept(texts[name]):
-                continue
-            violation = text.grow(texts[name], getattr(passed_on, name))
-            if violation is not None and not self._takes_back:
-                self._add(f"{name}: {violation[1]}", violation[0])
+        self._check_text("text", text, passed_on.text)
+        self._check_text("reasoning", reasoning, passed_on.reasoning)
         for call in passed_on.tool_calls:
             self._check_surfaced(call)
         self._fragments += passed_on.tool
@@ -88,6 +84,13 @@ class Watch:
                 description = f"{call.name} is passed on as {call.id}, and is {final} in the end"
                 yield Difference("chunk", description, "id-kept", conclusive=True)
 
+    def _check_text(self, name: str, now: Any, fragment: str) -> None:
+        if not is_kept(now):
+            return
+        violation = self._texts[name].grow(now, fragment)
+        if violation is not None and not self._takes_back:
+            self._add(f"{name}: {violation[1]}", violation[0])
+
     def _check_surfaced(self, call: Call) -> None:
         if self._identified and any(_same(call, other) for other in self._surfaced):
             self._add(f"{call.name} ({call.id}) surfaces again", "surface-once")
@@ -95,13 +98,15 @@ class Watch:
         self._check_complete(call)
 
     def _check_calls(self, calls: tuple[Call, ...]) -> None:
-        if list(calls) == self._calls:
+        if calls == self._calls:
             return
-        for call in calls:
+        for number, call in enumerate(calls):
+            if number < len(self._calls) and call == self._calls[number]:
+                continue  # as it was after the chunk before
             self._check_complete(call)
             if self._identified and sum(_same(call, other) for other in calls) > 1:
                 self._add(f"{call.name} ({call.id}) is there twice", "surface-once")
-        self._calls = list(calls)
+        self._calls = calls
 
     def _check_complete(self, call: Call) -> None:
         """Checks that a call which has surfaced already has its final arguments."""
