@@ -20,6 +20,9 @@ def recorder(tmp_path):
     """A recorder in front of a service that answers with what it received."""
 
     async def play(request, wire):
+        if request.method == "HEAD":  # a body would stand before the next answer
+            await wire.head(JSON, "Content-Length: 17", status="201 Created")
+            return
         text = json.dumps([request.method, request.target, len(request.body)])
         await wire.body(text, JSON, "X-Odd: 1", status="201 Created")
 
