@@ -13,6 +13,11 @@ from typing import Any
 
 import pytest
 
+from mockllm.checking.cases.build import _compiled_once as compiled_cases
+
+_MOST_CASES = 500
+"""Compiled cases of the kit that may stay: some 20 MB."""
+
 _SHOWN = 5
 """So many failures are shown with their messages; the others by name."""
 
@@ -22,6 +27,12 @@ _chosen: list[str] = []
 def choose_cases(text: str | None) -> None:
     """From now on only the cases with this text in their names are tried (`--case`)."""
     _chosen[:] = [text] if text else []
+
+
+def forget_cases() -> None:
+    """Empties the cache of the kit's compiled cases where there are many."""
+    if compiled_cases.cache_info().currsize > _MOST_CASES:
+        compiled_cases.cache_clear()
 
 
 def for_all(
@@ -50,6 +61,7 @@ def for_all(
                     skipped.append(str(reason))
                 except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001 - named below
                     failed[name] = failure
+                forget_cases()
             if failed:
                 raise AssertionError(_summary(failed, len(tried))) from next(iter(failed.values()))
             if len(skipped) == len(tried):

@@ -16,8 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.checking.cases.build import _compiled_once as compiled_cases
-from tests.cases import choose_cases
+from tests.cases import choose_cases, forget_cases
 from tests.timeouts import GIVE_UP
 
 # A deadline, and the check that examples are generated quickly, would measure the machine's load.
@@ -44,12 +43,12 @@ SLOW = (
     "test_proxy",
 )
 
-MOST_CASES = 200
-"""Compiled cases that may stay from one test module to the next: some 10 MB."""
-
 MOST_MEMORY = 350
 """MiB of a worker from which on memory is returned after each module; a worker should stay below
 500."""
+
+MOST_GROWTH = 8
+"""MiB that a module may leave behind before memory is returned, which takes 40 ms."""
 
 
 class Served:
@@ -86,11 +85,15 @@ def _forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
     for value in vars(request.module).values():
         if hasattr(value, "cache_clear") and str(value.__module__).startswith("tests."):
             value.cache_clear()
-    if compiled_cases.cache_info().currsize > MOST_CASES:
-        compiled_cases.cache_clear()
-        gc.collect()
-    if _memory() > MOST_MEMORY:
+    forget_cases()
+    stash = request.config.stash
+    if _memory() > max(MOST_MEMORY, stash.get(_RETURNED, 0) + MOST_GROWTH):
         _return_memory()
+        stash[_RETURNED] = _memory()
+
+
+_RETURNED: pytest.StashKey[int] = pytest.StashKey()
+"""MiB that there were after memory was returned the last time."""
 
 
 def _memory() -> int:
@@ -104,6 +107,7 @@ def _memory() -> int:
 
 def _return_memory() -> None:
     """Gives the system back what was freed: glibc keeps it, and workers run for minutes."""
+    gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

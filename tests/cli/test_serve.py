@@ -9,11 +9,12 @@ import signal
 import socket
 import sys
 
+import httpx
 import pytest
 
 from mockllm.cli.serving.listening import _LoopErrors
 from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
-from tests.cli.conftest import HELLO, chat, post, write
+from tests.cli.conftest import GIVE_UP, HELLO, chat, post, write
 
 pytestmark = pytest.mark.slow
 
@@ -291,3 +292,30 @@ def test_options_reach_the_server(program, folder):
     assert statuses("--lenient") == (404, 200, 404)
     assert statuses("--max-body", "1KB") == (404, 400, 413)
     assert statuses("--fallback", "auto", "--lenient", "--max-body", "1KB") == (200, 200, 413)
+
+
+def test_large_bodies_evict_no_session(program, folder):
+    """Bodies of 280 MB in all are kept in part, with their full size, and no other session goes."""
+    served = program("serve", folder, "--port", "0", "--quiet").listening()
+    with httpx.Client(base_url=served.url, timeout=GIVE_UP) as client:
+
+        def ask(session, text):
+            sent = {"model": "m", "messages": [{"role": "user", "content": text}]}
+            path, headers = "/v1/chat/completions", {"x-mockllm-session": session}
+            assert client.post(path, json=sent, headers=headers).status_code == 200
+
+        def found(kind, session=None):
+            answer = client.get(f"/_mockllm/{kind}", params={"session": session} if session else {})
+            return answer.json()
+
+        ask("first", "hello")
+        for number in range(70):
+            ask(f"large{number}", "hello " + "A" * 4_000_000)
+        assert len(found("sessions")["sessions"]) == 71
+        (entry,) = found("journal", "large0")["exchanges"]
+        assert entry["body_size"] > 4_000_000
+        assert len(entry["body"]) < 10_000
+        assert "[cut: 4000006 characters, sha256 " in entry["body"]
+        (small,) = found("journal", "first")["exchanges"]
+        assert "body_size" not in small
+        assert found("verify", "large0")["good"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.checking import cases
+from mockllm.checking.cases.compile import case_specs
 from mockllm.core.events import Frame
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
@@ -27,11 +27,11 @@ def test_what_mockllm_sends_has_the_form() -> None:
     """No stream of the kit without a quirk has a mistake, however it is cut."""
     wrong = {}
     for api, protocol in PROTOCOLS.items():
-        for case in cases(api, quirks=True, variations=1):
-            if not case.quirk:
-                frames = protocol.usual.decode(b"".join(case.answer.data))
+        for spec in case_specs(api, variations=1):
+            if not spec.quirk:
+                frames = protocol.usual.decode(b"".join(spec.compile().answer.data))
                 if mistakes := _mistakes(protocol, frames):
-                    wrong[case.name] = mistakes
+                    wrong[spec.name] = mistakes
     assert wrong == {}
 
 

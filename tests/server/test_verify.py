@@ -248,23 +248,6 @@ def test_a_verdict_after_the_journal_dropped_entries(serve):
     assert served.http.get("/_mockllm/journal").json()["dropped"] == 2
 
 
-@pytest.mark.slow
-def test_large_bodies_evict_no_session(serve):
-    """Bodies of 280 MB in all are kept in part, with their full size, and no other session goes."""
-    served = serve(HELLO)
-    HttpConversation(served, "chat", "first").request("hello")
-    text = "hello " + "A" * 4_000_000
-    for number in range(70):
-        HttpConversation(served, "chat", f"large{number}").request(text)
-    assert len(served.http.get("/_mockllm/sessions").json()["sessions"]) == 71
-    (entry,) = served.journal("large0")
-    assert entry["body_size"] > 4_000_000
-    assert len(entry["body"]) < 10_000
-    assert "[cut: 4000006 characters, sha256 " in entry["body"]
-    assert "body_size" not in served.journal("first")[0]
-    assert verified(served, session="large0")["good"]
-
-
 def test_an_answer_whose_request_was_too_large(serve):
     """It cannot be given again: the error names the size that is kept. It can be continued."""
     served = serve(TWO)

@@ -24,8 +24,8 @@ APIS = tuple(PROTOCOLS)
 
 LEAST_RUNS = 20_000
 MOST_CHUNKS = 400
-BATCH = 100
-"""All cases of an API at once would take some 300 MB."""
+BATCH = 25
+"""All cases of an API at once would take some 300 MB, and a hundred 200 MB."""
 CUTS = ((1_000_000,), (211, 67))
 """The sizes of chunks; each case has one of them, in turn."""
 # One variation of each large scenario is enough.
