@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from mockllm.redaction.find.patterns import credentials_in, part_at_end
@@ -30,7 +31,9 @@ from mockllm.redaction.find.secret_names import (
     names_customer,
 )
 from mockllm.redaction.find.spans import KnownSecrets
-from mockllm.tapes.captured import Captured
+
+if TYPE_CHECKING:
+    from mockllm.tapes.captured import Captured
 
 _HARMLESS_HEADERS = frozenset(NAMES["harmless headers"])
 # `x-mockllm-session` is the name of a test.
