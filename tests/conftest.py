@@ -22,7 +22,7 @@ from tests.timeouts import GIVE_UP
 # A deadline, and the check that examples are generated quickly, would measure the machine's load.
 _ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI generates the same examples in each run; new failures are found where someone can look at them.
-settings.register_profile("mockllm", _ANY_SPEED, max_examples=50, derandomize="CI" in os.environ)
+settings.register_profile("mockllm", _ANY_SPEED, max_examples=30, derandomize="CI" in os.environ)
 settings.register_profile("fast", _ANY_SPEED, max_examples=5)  # for `make check`
 settings.register_profile("thorough", _ANY_SPEED, max_examples=200)  # for `make test-all`
 settings.load_profile("mockllm")
@@ -85,7 +85,6 @@ def _forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
     for value in vars(request.module).values():
         if hasattr(value, "cache_clear") and str(value.__module__).startswith("tests."):
             value.cache_clear()
-    forget_cases()
     stash = request.config.stash
     if _memory() > max(MOST_MEMORY, stash.get(_RETURNED, 0) + MOST_GROWTH):
         _return_memory()
@@ -94,6 +93,10 @@ def _forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
 
 _RETURNED: pytest.StashKey[int] = pytest.StashKey()
 """MiB that there were after memory was returned the last time."""
+
+
+def pytest_runtest_logfinish() -> None:
+    forget_cases()
 
 
 def _memory() -> int:

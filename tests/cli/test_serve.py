@@ -302,7 +302,8 @@ def test_large_bodies_evict_no_session(program, folder):
         def ask(session, text):
             sent = {"model": "m", "messages": [{"role": "user", "content": text}]}
             path, headers = "/v1/chat/completions", {"x-mockllm-session": session}
-            assert client.post(path, json=sent, headers=headers).status_code == 200
+            with post(served.url, path, json.dumps(sent).encode(), headers) as response:
+                assert (response.status, bool(response.read())) == (200, True)
 
         def found(kind, session=None):
             answer = client.get(f"/_mockllm/{kind}", params={"session": session} if session else {})

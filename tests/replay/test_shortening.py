@@ -46,7 +46,7 @@ def test_different_texts_stay_different():
 
 @pytest.mark.parametrize(
     "body",
-    [b"\xff" * (MAX_BODY + 1), json.dumps(["x"] * MAX_BODY).encode()],
+    [b"\xff" * (MAX_BODY + 1), json.dumps(["x"] * (MAX_BODY // 4)).encode()],
     ids=["no JSON", "many short strings"],
 )
 def test_what_cannot_be_shortened_is_cut_off(body):

@@ -411,7 +411,7 @@ def test_a_connection_that_is_accepted_while_the_server_stops():
     assert run(scenario()) == b""
 
 
-LARGE = bytes(64 * 1024 * 1024)
+LARGE = bytes(24 * 1024 * 1024)
 """More bytes than the buffers of a connection hold."""
 
 

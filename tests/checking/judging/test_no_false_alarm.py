@@ -80,7 +80,7 @@ def _runs(api: Api, found: list[Case]) -> int:
     for malformed in ("skip", "keep"):
         policy = replace(intermediate, malformed=malformed)
         accumulator = partial(REFERENCES[api], malformed=malformed)
-        reports.append(examine(accumulator, [each for each in found if not each.quirk], policy))
+        reports.append(examine(accumulator, [each for each in found if each.malformed], policy))
     assert not [str(failure) for report in reports for failure in report.failures]
     return sum(report.runs for report in reports)
 
