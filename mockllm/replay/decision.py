@@ -1,4 +1,4 @@
-"""Decisions: which turn answers a request, what its headers request, and what its tries get."""
+"""Decisions: which turn answers a request, and what its tries get."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive_int
-from mockllm.errors import RequestError, UsageError
 from mockllm.matching.conversation import Selection
 from mockllm.protocols.base import WireProtocol, counted_tokens
 from mockllm.replay.call import Answered
@@ -17,11 +16,9 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.jobs import begun
 from mockllm.replay.latency.schedule import Draw, Pace
-from mockllm.replay.loading import quirk_problem
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import TurnSpec
-from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
 
 if TYPE_CHECKING:
     from mockllm.replay.compilation.tape_player import RecordedAnswer
@@ -146,41 +143,6 @@ class RequestCache:
             self._seen.clear()
         self._seen.add(digest)
         return False
-
-
-QUIRK_HEADER = "x-mockllm-quirk"
-"""The request header with the names of quirks for the answer, separated by commas."""
-
-FAULT_HEADER = "x-mockllm-fault"
-"""The request header with the faults of the answer, as `mockllm serve --fault` has them."""
-
-
-def requested_quirks(header: str | None) -> tuple[str, ...]:
-    """The quirks that a header names."""
-    if header is None:
-        return ()
-    names = tuple(name.strip() for name in header.split(",") if name.strip())
-    for problem in filter(None, map(quirk_problem, names)):
-        raise RequestError(f"{QUIRK_HEADER}: {problem}", code="unknown_quirk")
-    return names
-
-
-def requested_faults(header: str | None) -> tuple[Fault, ...]:
-    """The faults that a header names."""
-    if header is None:
-        return ()
-    try:
-        faults = parse_faults(header)
-    except UsageError as error:
-        raise RequestError(f"{FAULT_HEADER}: {error}", code="unknown_fault") from None
-    for fault in faults:
-        if fault.name in OF_SERVERS:
-            raise RequestError(
-                f"{FAULT_HEADER}: {fault.name} is a fault of a server's connections; start it "
-                f"with `mockllm serve --fault {fault}`",
-                code="unknown_fault",
-            )
-    return faults
 
 
 def attempt_answer(

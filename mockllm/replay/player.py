@@ -22,20 +22,22 @@ from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.decision import (
-    FAULT_HEADER,
-    QUIRK_HEADER,
     Decision,
     RequestCache,
     RequestKey,
     attempt_answer,
     draw,
     for_request,
-    requested_faults,
-    requested_quirks,
 )
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.latency.schedule import NO_LATENCY, Draw, LatencyPlan
 from mockllm.replay.lookups import Lookups
+from mockllm.replay.request_headers import (
+    FAULT_HEADER,
+    QUIRK_HEADER,
+    requested_faults,
+    requested_quirks,
+)
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Match, Scenario, TurnSpec
@@ -374,8 +376,10 @@ class Player:
         self, request: Request, selection: Selection, spec: TurnSpec, call: ApiCall, lasting: bool
     ) -> Decision:
         """The decision for a turn, with what the server and the headers of the request add."""
-        quirks = self._quirks + requested_quirks(call.headers.get(QUIRK_HEADER))
-        faults = requested_faults(call.headers.get(FAULT_HEADER))
+        quirks, headers = self._quirks, call.headers
+        if QUIRK_HEADER in headers:
+            quirks += requested_quirks(headers[QUIRK_HEADER])
+        faults = requested_faults(headers[FAULT_HEADER]) if FAULT_HEADER in headers else ()
         if faults:
             spec = replace(spec, fault=spec.fault + faults)
         if spec.fault:  # a redirect names the path of the request, which is no part of the key

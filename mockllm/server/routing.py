@@ -26,9 +26,9 @@ from mockllm.protocols import Protocols
 from mockllm.protocols.base import Address, Operation, Route, WireProtocol
 from mockllm.protocols.routes import detect, detected_target, path_target, route_pattern
 from mockllm.replay.call import Answered, refused
-from mockllm.replay.decision import FAULT_HEADER
 from mockllm.replay.lookups import find_fallback
 from mockllm.replay.player import Player
+from mockllm.replay.request_headers import FAULT_HEADER
 from mockllm.replay.sessions.exchange import Played
 
 NO_ROUTES: Mapping[str, tuple[Route, ...]] = {}

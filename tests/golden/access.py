@@ -47,9 +47,9 @@ from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.compilation.resolve import resolve, turn_at
-from mockllm.replay.decision import QUIRK_HEADER
 from mockllm.replay.loading import shipped_scenarios
 from mockllm.replay.player import Player
+from mockllm.replay.request_headers import QUIRK_HEADER
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario

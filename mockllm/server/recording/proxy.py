@@ -23,8 +23,8 @@ from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.http_answer import CORS, LAST_CHUNK, chunk, error_answer
-from mockllm.replay.decision import FAULT_HEADER, requested_faults
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.request_headers import FAULT_HEADER, requested_faults
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.server.http.aiohttp_internals import pass_through
@@ -269,9 +269,9 @@ class _Passage:
         Raises:
             RequestError: the request names a fault that there is not.
         """
-        exchange = self.exchange
+        exchange, headers = self.exchange, self.request.headers
         try:
-            named = requested_faults(self.request.headers.get(FAULT_HEADER))
+            named = requested_faults(headers[FAULT_HEADER]) if FAULT_HEADER in headers else ()
         except RequestError as error:
             raise RequestError(error.message, status=400, code=error.code) from None
         at = exchange.received.clock - self.proxy.began
