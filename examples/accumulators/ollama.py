@@ -109,9 +109,9 @@ class OllamaAccumulator:
         name them (`ollama-done-reason`)."""
         self._answer.finish = reason
         self._answer.complete = True
-        prompt = count(value.get("prompt_eval_count"))
-        output = count(value.get("eval_count"))
+        names = ("prompt_eval_count", "eval_count", "prompt_eval_cached_count")
+        counts = [count(value.get(name)) for name in names]
         # Zeros are left out, and those of a prompt that was in the cache (`ollama-counts-missing`).
-        if prompt is not None or output is not None:
-            cached = count(value.get("prompt_eval_cached_count")) or 0
-            self._answer.usage = Usage(prompt or 0, output or 0, 0, cached)
+        if any(found is not None for found in counts):
+            prompt, output, cached = (found or 0 for found in counts)
+            self._answer.usage = Usage(prompt, output, 0, cached)

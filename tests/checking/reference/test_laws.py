@@ -6,14 +6,14 @@ import copy
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import ByteProbe, Probe
-from mockllm.core.turn import Text, Turn
+from mockllm.core.turn import Text, Turn, Usage
 from mockllm.protocols import PROTOCOLS
 from tests.checking.reference.playing import (
     Run,
@@ -68,6 +68,7 @@ def test_events_and_single_bytes_give_the_same_outcome(api, turn):
 @pytest.mark.slow
 @every_api
 @few
+@example(turn=Turn((), "stop", Usage(0, 0, cached=1)))  # an end with this count alone
 @given(turn=turns(st.one_of(parts, tool_calls(well_formed=False)), endings=False))
 def test_malformed_arguments_affect_no_other_call(api, turn):
     """The other calls are correct, and an error names the call with malformed arguments."""
