@@ -161,7 +161,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     choose_cases(config.getoption("--case"))
-    if config.pluginmanager.hasplugin("dsession"):
+    if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(_Workers())
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 HERE = Path(__file__).parent
 
@@ -66,3 +70,17 @@ def _files_with(pattern: str) -> set[str]:
         for path in HERE.rglob("*.py")
         if path != Path(__file__) and search(path.read_text(encoding="utf-8"))
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_run_says_how_many_tests_it_leaves_out(workers: str) -> None:
+    """Also where workers run the tests, each of which knows all of them."""
+    options = ["-q", "-n", workers, "-m", "not heavy", "tests/docs/test_findings.py"]
+    command = [sys.executable, "-m", "pytest", *options]
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False)
+    assert re.search(
+        r"^[1-9]\d* tests that need heavy tool chains are left to `make test-all`$",
+        done.stdout,
+        re.MULTILINE,
+    ), done.stdout
