@@ -159,8 +159,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+class _LargeFirst:
+    @pytest.hookimpl(trylast=True)  # after they were put into a random order
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Runs the tests marked as large while a worker is small: it grows with each module."""
+        items.sort(key=lambda item: item.get_closest_marker("large") is None)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     choose_cases(config.getoption("--case"))
+    config.pluginmanager.register(_LargeFirst())
     if config.pluginmanager.hasplugin("xdist"):
         config.pluginmanager.register(_Workers())
 

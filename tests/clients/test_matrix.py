@@ -63,6 +63,7 @@ def test_vercel_loses_what_is_listed(cells_of_vercel):
     assert lossy == vercel_matrix.LOSSES.keys()
 
 
+@pytest.mark.large
 def test_the_table_of_the_page_is_measured(table_cells, cells_of_vercel):
     """Every cell of docs/protocols.md is what the clients read."""
     generated = protocols_page.page({**table_cells, **cells_of_vercel})

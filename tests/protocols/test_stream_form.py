@@ -22,6 +22,7 @@ def _mistakes(protocol: WireProtocol, frames: list[Frame]) -> list[str]:
     return [text for text, _ in protocol.events.mistakes(given)]
 
 
+@pytest.mark.large
 @pytest.mark.slow
 def test_what_mockllm_sends_has_the_form() -> None:
     """No stream of the kit without a quirk has a mistake, however it is cut."""

@@ -44,6 +44,7 @@ def test_different_texts_stay_different():
     assert shortened_value(shortened_value(first)) == shortened_value(first)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     "body",
     [b"\xff" * (MAX_BODY + 1), json.dumps(["x"] * (MAX_BODY // 4)).encode()],

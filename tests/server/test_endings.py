@@ -159,6 +159,7 @@ def test_the_server_goes_on(serve, ending):
     assert sent == {len(b"".join(whole(serve)))}
 
 
+@pytest.mark.large
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_a_slow_reader_gets_all(serve, ending):
@@ -173,6 +174,7 @@ def test_a_slow_reader_gets_all(serve, ending):
     assert b"".join(http_chunks(data + b"0\r\n\r\n")) == b"".join(whole(serve, reply=reply))
 
 
+@pytest.mark.large
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["closed", "reset"])
 def test_a_reader_that_goes_away_is_not_waited_for(serve, ending):

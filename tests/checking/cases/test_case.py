@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def test_events_are_decoded_when_they_are_needed() -> None:
     assert calls == [1]
 
 
+@pytest.mark.large
 @for_all("api", PROTOCOLS)
 @for_all("quirk", ["", "sse-huge-event:300-kb", "sse-huge-event:1-mb"])
 def test_a_huge_event_comes_in_several_reads(api, quirk: str) -> None:

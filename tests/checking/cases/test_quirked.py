@@ -46,6 +46,7 @@ def test_a_pair_that_no_client_can_read_is_left_out() -> None:
     assert "chat/sample-two-same+chat-index-missing:empty-id" not in names
 
 
+@pytest.mark.large
 @pytest.mark.slow
 @every_level
 @every_api

@@ -19,13 +19,14 @@ from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import SAMPLES
 from mockllm.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
+from tests.cases import forget_cases
 
 APIS = tuple(PROTOCOLS)
 
 LEAST_RUNS = 20_000
 MOST_CHUNKS = 400
-BATCH = 25
-"""All cases of an API at once would take some 300 MB, and a hundred 200 MB."""
+BATCH = 100
+"""All cases of an API at once would take some 300 MB."""
 CUTS = ((1_000_000,), (211, 67))
 """The sizes of chunks; each case has one of them, in turn."""
 # One variation of each large scenario is enough.
@@ -64,6 +65,7 @@ def _cut(found: Case, sizes: tuple[int, ...]) -> Case:
 def _batches(found: Iterator[Case]) -> Iterator[list[Case]]:
     while batch := list(islice(found, BATCH)):
         yield batch
+        forget_cases()
 
 
 def _runs(api: Api, found: list[Case]) -> int:
@@ -85,6 +87,7 @@ def _runs(api: Api, found: list[Case]) -> int:
     return sum(report.runs for report in reports)
 
 
+@pytest.mark.large
 @pytest.mark.slow
 def test_the_reference_accumulators_pass_every_case() -> None:
     """Thousands of streams of five protocols, with the outcome read at every step, all pass."""

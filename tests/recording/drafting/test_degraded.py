@@ -97,6 +97,7 @@ def test_a_long_stream_is_written_whole():
     check_the_rest(turn)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("answer", "size"),
     [
@@ -124,6 +125,7 @@ def test_a_huge_answer_is_shortened(answer, size):
     check_the_rest(turn)
 
 
+@pytest.mark.large
 @pytest.mark.slow
 def test_a_huge_finish_is_kept():
     """The finish of a huge answer without calls is not the usual one."""

@@ -19,6 +19,7 @@ def test_a_key_in_a_long_text() -> None:
         assert (found.secret, found.parts) == (KEY, ((at + 1, at + 1 + len(KEY)),))
 
 
+@pytest.mark.large
 @pytest.mark.slow
 def test_many_secrets_in_a_long_text() -> None:
     """The cost is proportional to their number: ten thousand are found in escapes, and beside

@@ -69,6 +69,7 @@ def test_hostile_texts_give_a_skeleton(api):
             assert (again.outcome, again.scenario) == ("played", scenario.name), ascii(text)
 
 
+@pytest.mark.large
 @pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_a_text_of_ten_megabytes_gives_a_short_skeleton(api):
