@@ -35,14 +35,8 @@ def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
 def watched(outcome: Outcome) -> tuple[Any, Any, Any]:
     """What is compared after every chunk, as `received` has it: the text, the reasoning, and the
     calls. The differences are those of the whole outcome, in the end."""
-    texts = map(_watched_text, (outcome.text, outcome.reasoning))
-    return *texts, _calls(outcome.tool_calls, [])
-
-
-def _watched_text(value: Any) -> Any:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else NOT_KEPT
+    text, reasoning = _kept_text(outcome.text, ""), _kept_text(outcome.reasoning, "")
+    return text, reasoning, _calls(outcome.tool_calls, [])
 
 
 _ACCUMULATES = "text-accumulates"
@@ -61,11 +55,19 @@ def _texts(
 ) -> Iterator[tuple[str, Any]]:
     for name, invariant in names.items():
         value = getattr(outcome, name)
-        if value is None and invariant == _ACCUMULATES:
-            yield name, ""
-        elif value is not NOT_KEPT and not isinstance(value, str | None):
-            yield name, NOT_KEPT
+        text = _kept_text(value, "" if invariant == _ACCUMULATES else None)
+        if text is value:
+            continue
+        yield name, text
+        if text is NOT_KEPT:
             found.append(_wrong_type(name, value, "text", invariant))
+
+
+def _kept_text(value: Any, missing: str | None) -> Any:
+    """A text, and `missing` in place of None; `NOT_KEPT` for a value of another type."""
+    if value is None:
+        return missing
+    return value if isinstance(value, str) else NOT_KEPT
 
 
 def _wrong_type(field: str, value: Any, wanted: str, invariant: str) -> Difference:
