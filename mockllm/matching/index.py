@@ -262,8 +262,7 @@ class ScenarioIndex:
         indices: list[int] = []
         for ignore, plain in self._plain.items():
             indices += plain.search(normal_text(ignore, text) if ignore else text)
-        if self._tried:
-            indices += [index for condition, index in self._tried if text_holds(condition, text)]
+        indices += [index for condition, index in self._tried if text_holds(condition, text)]
         indices.sort()
         return indices
 
