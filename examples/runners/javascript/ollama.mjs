@@ -44,9 +44,10 @@ export class Ollama extends Answer {
 
   /** Counts of zero are left out, as is a prompt in the cache [ollama-counts-missing]. */
   #usage(value) {
-    const [input, output] = [count(value.prompt_eval_count), count(value.eval_count)];
-    if (input === null && output === null) return;
-    const cached = count(value.prompt_eval_cached_count) ?? 0;
-    this.usage = { input: input ?? 0, output: output ?? 0, reasoning: 0, cached };
+    const names = ["prompt_eval_count", "eval_count", "prompt_eval_cached_count"];
+    const counts = names.map((name) => count(value[name]));
+    if (counts.every((found) => found === null)) return;
+    const [input, output, cached] = counts.map((found) => found ?? 0);
+    this.usage = { input, output, reasoning: 0, cached };
   }
 }

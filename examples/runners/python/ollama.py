@@ -45,8 +45,8 @@ class Ollama(Answer):
 
     def count_tokens(self, value):
         """Counts of zero are left out, as is a prompt in the cache [ollama-counts-missing]."""
-        input, output = count(value.get("prompt_eval_count")), count(value.get("eval_count"))
-        if input is None and output is None:
-            return
-        cached = count(value.get("prompt_eval_cached_count")) or 0
-        self.usage = {"input": input or 0, "output": output or 0, "reasoning": 0, "cached": cached}
+        names = ("prompt_eval_count", "eval_count", "prompt_eval_cached_count")
+        counts = [count(value.get(name)) for name in names]
+        if any(found is not None for found in counts):
+            input, output, cached = (found or 0 for found in counts)
+            self.usage = {"input": input, "output": output, "reasoning": 0, "cached": cached}
