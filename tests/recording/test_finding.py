@@ -33,7 +33,7 @@ def test_the_scenarios_that_compete(others: list[Scenario], written: Scenario) -
     as they were last kept."""
     found = Competing(others).of(written)
     last = {scenario.name: scenario for scenario in others}
-    assert found == tuple(one for one in last.values() if competes(one, written))
+    assert found == tuple(kept for kept in last.values() if competes(kept, written))
 
 
 def test_what_competes() -> None:
@@ -50,6 +50,6 @@ def test_what_competes() -> None:
     )
     route = Scenario("route", TURNS, route=RouteSpec("POST", "/v1/embeddings"))
     competing = Competing([hello, hello_too, other, free, route])
-    assert [one.name for one in competing.of(hello)] == ["hello-2", "free"]
-    assert [one.name for one in competing.of(free)] == ["hello", "hello-2", "other"]
+    assert [other.name for other in competing.of(hello)] == ["hello-2", "free"]
+    assert [other.name for other in competing.of(free)] == ["hello", "hello-2", "other"]
     assert competing.of(route) == ()
