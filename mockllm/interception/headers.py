@@ -4,4 +4,5 @@ SESSION_HEADER = "x-mockllm-session"
 """The name of the session."""
 
 ORIGIN_HEADER = "x-mockllm-origin"
-"""Of a redirected request: the origin of its service, such as `https://api.openai.com`."""
+"""Of a redirected request: the key of the server (`InterceptOptions.key`), a space, and the origin
+of the service, such as `https://api.openai.com`."""

@@ -37,6 +37,7 @@ class Redirect:
         host, port: of mockllm's server.
         session: that they belong to.
         hosts: that they are for.
+        key: of the server (`InterceptOptions.key`), by which it takes the origins that are named.
         spares: whether a connector of aiohttp is the server's own, on its way to the services.
     """
 
@@ -44,6 +45,7 @@ class Redirect:
     port: int
     session: str
     hosts: Hosts
+    key: str
     spares: Callable[[Any], bool]
 
     def headers(self, scheme: str, host: str, port: int | None) -> dict[str, str] | None:
@@ -54,7 +56,7 @@ class Redirect:
         place = netloc(scheme, host, port)
         return {
             "host": place,
-            ORIGIN_HEADER: f"{scheme}://{place}",
+            ORIGIN_HEADER: f"{self.key} {scheme}://{place}",
             SESSION_HEADER: self.session,
         }
 
@@ -64,16 +66,17 @@ def redirected(
     server_url: str,
     session: str,
     hosts: Hosts,
+    key: str,
     spares: Callable[[Any], bool] = lambda connector: False,
 ) -> Iterator[None]:
     """Redirects the requests of this process while the `with` block lasts.
 
     Args:
         server_url: of mockllm's server, without a path.
-        spares: as `Redirect` has it; needed where the server is in this process, and records.
+        key, spares: as `Redirect` has it; needed where the server is in this process, and records.
     """
     parts = urlsplit(server_url)
-    to = Redirect(parts.hostname or "", parts.port or 80, session, hosts, spares)
+    to = Redirect(parts.hostname or "", parts.port or 80, session, hosts, key, spares)
     with ExitStack() as stack:
         _redirect_http_client(stack, to)
         for name, change in _LIBRARIES.items():

@@ -17,7 +17,6 @@ from mockllm.core.http import Target
 from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.record import record
 from mockllm.errors import RequestError, ScenarioError
-from mockllm.interception.headers import ORIGIN_HEADER
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
@@ -308,7 +307,7 @@ class Answers:
         try:
             body = arrival.whole(self.options.max_body) or await self.body(arrival)
             if proxy is not None and proxy.forwards_all:
-                forward = Forward(proxy, protocol, self._origin(arrival))
+                forward = Forward(proxy, protocol, arrival.origin)
                 return Chosen(forward, Played(api=protocol.name), target)
             if endpoint.operation in _SHOWN:
                 self._access.check(arrival.headers, "Look-ups of answers do")
@@ -337,7 +336,7 @@ class Answers:
         answered = await self._deferred.play(player, session, partial(player.play, call))
         answer, played = self._here(arrival, answered.answer), answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
-        origin = self._origin(arrival)
+        origin = arrival.origin
         if is_refused and proxy is not None and proxy.serves(protocol, origin):
             return Chosen(Forward(proxy, protocol, origin), played, target)
         # A recorded error is played byte by byte; one that is made has the form of its target.
@@ -393,7 +392,7 @@ class Answers:
         self, proxy: Proxy, arrival: Arrival, endpoint: Endpoint | None, session: Session
     ) -> Chosen | None:
         """A service that answers what calls no model: look-ups, and paths not known here."""
-        origin = self._origin(arrival)
+        origin = arrival.origin
         # The paths of files and batches belong to several APIs: the headers say to which service.
         if endpoint is not None and endpoint.operation not in endpoint.protocol.jobs:
             protocol = endpoint.protocol
@@ -414,15 +413,26 @@ class Answers:
     def _here(self, arrival: Arrival, answer: HttpAnswer) -> HttpAnswer:
         """An answer whose headers have URLs of this server, not of the recorded service. A client
         that believes to speak to the service reaches this server by those, too."""
-        if not answer.service or self._origin(arrival):
+        if not answer.service or arrival.origin:
             return answer
         return answer.moved(arrival.base)
 
-    def _origin(self, arrival: Arrival) -> str:
-        """The origin of the service that a client believes to speak to; "" where it does not."""
-        if self.options.intercept is None:
-            return ""
-        return arrival.origin or arrival.headers.get(ORIGIN_HEADER, "")
+    def accept_origin(self, arrival: Arrival, session: str) -> None:
+        """Takes the origin that a request names in a header.
+
+        Raises:
+            RequestError: somebody else than a library that is redirected names it, or it is not
+                intercepted.
+        """
+        options, setup = self.options.intercept, self.assigned.find(session)
+        arrival.accept_origin("" if options is None else options.key)
+        if setup is not None and setup.gone:
+            return  # which is what the answer says
+        hosts = (options and options.hosts, setup and setup.hosts)
+        if not any(known and known.has_url(arrival.origin) for known in hosts):
+            raise RequestError(
+                f"{arrival.origin} is not intercepted here.", status=403, code="not_intercepted"
+            )
 
     def _time(self, arrival: Arrival) -> float:
         """When a request arrived, by the clock of all processes that share the state."""

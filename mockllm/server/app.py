@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mockllm.errors import Problem
     from mockllm.interception.authority import Authority
     from mockllm.interception.forward_proxy import ForwardProxy
+    from mockllm.interception.hosts import Hosts
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
     from mockllm.server.handler import ServerParts
@@ -120,6 +121,7 @@ class MockServer:
         record: RecordOptions | None = None,
         faults: Iterable[str] = (),
         latency: str | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
@@ -133,6 +135,8 @@ class MockServer:
                 them is drawn for each answer.
             latency: how long its answers take, as `mockllm serve --latency` has it; None: as those
                 of the server.
+            hosts: whose requests this process redirects to the session, besides those that the
+                server intercepts.
 
         Raises:
             ScenarioError: what is in the folder of `record` cannot be loaded.
@@ -152,7 +156,7 @@ class MockServer:
             faults=read_plan(faults) if faults else None,
             latency=paced,
         )
-        self._parts.answers.assigned.assign(session, own, record)
+        self._parts.answers.assigned.assign(session, own, record, hosts)
 
     async def end_recording(self, session: str) -> None:
         """Asks no service any more in a session. What it recorded is on the disk afterwards, of

@@ -21,6 +21,7 @@ from aiohttp import web
 
 from mockllm.core.record import record
 from mockllm.errors import RequestError
+from mockllm.interception.headers import ORIGIN_HEADER
 from mockllm.redaction.credentials import masked_messages, masked_url
 from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
 from mockllm.replay.sessions.exchange import (
@@ -148,6 +149,11 @@ class Handler:
                 check_session(name)
             except RequestError as error:
                 name, refusal = DEFAULT, error
+        if ORIGIN_HEADER in arrival.headers:
+            try:
+                self._answers.accept_origin(arrival, name)
+            except RequestError as error:
+                refusal = error
         session = self._session(name)
         try:
             if self._shared is None or not isinstance(session, SharedSession):

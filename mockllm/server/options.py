@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from mockllm.core.record import record
@@ -102,11 +103,14 @@ class InterceptOptions:
             clients are in this process, and are redirected there.
         tunnels: whether the proxy reaches other hosts, as that of a recorder does; otherwise it
             refuses them.
+        key: what a redirected library of this process sends with the origin of a service. Nobody
+            else knows it, so no page and no other program can name a destination.
     """
 
     hosts: Hosts
     proxy_port: int | None = None
     tunnels: bool = False
+    key: str = field(default_factory=token_urlsafe, repr=False)
 
 
 @record

@@ -113,7 +113,10 @@ class MockSession:
         from mockllm.interception.transports import redirected
         from mockllm.server.http.aiohttp_internals import is_observed
 
-        return redirected(self._thread.url, self.session, Hosts(self.intercepts), is_observed)
+        intercept = self._thread.server.options.intercept
+        assert intercept is not None
+        hosts = Hosts(self.intercepts)
+        return redirected(self._thread.url, self.session, hosts, intercept.key, is_observed)
 
     @property
     def ollama_url(self) -> str:
@@ -395,6 +398,10 @@ class MockSession:
         lone = answering.lone
         advice = partial(self._advice, None if lone is None else self._given.get(lone.name))
         how: dict[str, Any] = {"faults": self._fault, "latency": self._latency}
+        if self.intercepts:
+            from mockllm.interception.hosts import Hosts
+
+            how["hosts"] = Hosts(self.intercepts)
         serve = partial(serve, quirks=self._quirks, **how, **options)
         self._thread.ask(serve, self._thread.server, self.session, answering, advice)
 

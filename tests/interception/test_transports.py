@@ -72,7 +72,9 @@ STACKS: dict[str, Callable[[], str]] = {
 
 @contextmanager
 def led(server: Intercepting, *hosts: str) -> Iterator[None]:
-    with redirected(server.thread.url, "test", Hosts(hosts)):
+    intercept = server.thread.server.options.intercept
+    assert intercept is not None
+    with redirected(server.thread.url, "test", Hosts(hosts), intercept.key):
         yield
 
 

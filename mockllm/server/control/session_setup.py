@@ -28,6 +28,7 @@ from mockllm.server.http.request_reading import SESSION_NAME
 from mockllm.server.options import RecordOptions
 
 if TYPE_CHECKING:
+    from mockllm.interception.hosts import Hosts
     from mockllm.matching.index import ScenarioIndex
     from mockllm.server.recording.proxy import Proxy
 
@@ -68,6 +69,7 @@ class SessionSetup:
         request: the body that made the session over HTTP; None for one that Python made.
         base: the player of the server that `player` was made from; None: of none.
         gone: whether the session was evicted, so that its scenarios are not known any more.
+        hosts: whose requests this process redirects to the session, besides those of the server.
     """
 
     player: Player
@@ -75,6 +77,7 @@ class SessionSetup:
     request: SessionRequest | None = None
     base: Player | None = None
     gone: bool = False
+    hosts: Hosts | None = None
 
     @property
     def is_alone(self) -> bool:
@@ -102,9 +105,16 @@ class SessionSetups:
         """The setup of a session; None where it has that of the server."""
 
     def assign(
-        self, session: str, request: SessionRequest, record: RecordOptions | None = None
+        self,
+        session: str,
+        request: SessionRequest,
+        record: RecordOptions | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on, and records it.
+
+        Args:
+            hosts: as of `SessionSetup`.
 
         Raises:
             ScenarioError: the folder of `record` has scenarios that cannot be loaded.
@@ -117,7 +127,7 @@ class SessionSetups:
             proxy = Proxy(record, None, [scenario.name for scenario in request.scenarios])
         player = self._make(request.scenarios, request)
         self.release(session)
-        self._setups[session] = SessionSetup(player, proxy)
+        self._setups[session] = SessionSetup(player, proxy, hosts=hosts)
 
     def make_player(self, request: SessionRequest, served: Player) -> Player:
         """The player of a session. It uses no state, so any thread may call it."""

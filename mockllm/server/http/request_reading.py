@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Mapping
 from functools import lru_cache
+from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -15,7 +16,7 @@ from aiohttp import web
 from mockllm.core.http import Target
 from mockllm.core.text import readable_header, shorten
 from mockllm.errors import RequestError
-from mockllm.interception.headers import SESSION_HEADER
+from mockllm.interception.headers import ORIGIN_HEADER, SESSION_HEADER
 from mockllm.protocols.routes import parse_query
 from mockllm.redaction.credentials import masked_headers, masked_url
 from mockllm.replay.sessions.exchange import Received
@@ -245,6 +246,29 @@ class Arrival:
         target, _ = origin_form(self.request.raw_path, {})
         prefix = target[: len(target) - len(self.target)]
         return f"{self.request.scheme}://{self.headers.get('host', '')}{prefix}"
+
+    def accept_origin(self, key: str) -> None:
+        """Takes the origin that a redirected library of this process names.
+
+        Args:
+            key: that such a library sends with it; "" where none is redirected to this server.
+
+        Raises:
+            RequestError: somebody else names it.
+        """
+        sent, _, origin = self.headers[ORIGIN_HEADER].rpartition(" ")
+        if not key or not compare_digest(sent.encode(), key.encode()):
+            raise RequestError(
+                f"{ORIGIN_HEADER} is a header that only libraries send which mockllm itself has "
+                "redirected, in its own process. Leave it out; `mockllm run --intercept` leads "
+                "other programs here.",
+                status=403,
+                param=ORIGIN_HEADER,
+                code="foreign_origin",
+            )
+        self.origin = origin
+        self.headers = {**self.headers, ORIGIN_HEADER: origin}
+        self._masked = masked_headers(self.headers)
 
     def whole(self, most: int) -> bytes:
         """Its whole body where that came with the head, as most do; else b"". Waits for nothing."""

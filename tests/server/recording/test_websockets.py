@@ -241,7 +241,7 @@ def test_aiohttp_in_this_process(tmp_path):
         place = url.removeprefix("http://")
         intercept = InterceptOptions(Hosts((place,)), None)
         with recorder("http://127.0.0.1:9", tmp_path, intercept=intercept) as (thread, lines):
-            with redirected(thread.url, "test", Hosts((place,)), is_observed):
+            with redirected(thread.url, "test", Hosts((place,)), intercept.key, is_observed):
                 assert asyncio.run(speak(f"ws://{place}")) == b"\x00"
             (entry,) = thread.server.sessions.get("test").journal
             assert entry.headers["host"] == place
