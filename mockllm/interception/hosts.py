@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from mockllm.core.record import record
@@ -14,7 +15,7 @@ from mockllm.protocols import PROTOCOLS
 _PATTERN = re.compile(
     r"(?:[a-z0-9_*-]+(?:\.[a-z0-9_*-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?", re.IGNORECASE
 )
-_LOOPBACK = re.compile(r"localhost|127(?:\.\d+){3}|\[?::1\]?")
+_PORT = re.compile(r":(?:\d+|\*)\Z")
 
 PORTS = {"http": 80, "https": 443}
 """The usual port of each scheme."""
@@ -37,8 +38,11 @@ class Hosts:
         patterns: tuple[str, ...] = (*self.named, *known_hosts())
         if is_this_machine(host):
             patterns = tuple(filter(self.names_this_machine, self.named))
+        name = f"[{host}]" if ":" in host else host
         return any(
-            fnmatchcase(name, pattern) for pattern in patterns for name in (host, f"{host}:{port}")
+            fnmatchcase(text, pattern.replace("[", "[[]"))
+            for pattern in patterns
+            for text in (name, f"{name}:{port}")
         )
 
     def has_url(self, url: str) -> bool:
@@ -53,12 +57,20 @@ class Hosts:
     @staticmethod
     def names_this_machine(pattern: str) -> bool:
         """Whether a pattern names this machine, and not any."""
-        return _LOOPBACK.fullmatch(pattern.rpartition(":")[0] or pattern) is not None
+        return is_this_machine(_PORT.sub("", pattern))
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host, without its port, is the loopback address."""
-    return _LOOPBACK.fullmatch(host) is not None
+    """Whether a host, without its port, is the loopback address, however it is written."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):  # RFC 6761, section 6.3
+        return True
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 def netloc(scheme: str, host: str, port: int | None) -> str:

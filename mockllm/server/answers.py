@@ -307,8 +307,7 @@ class Answers:
         try:
             body = arrival.whole(self.options.max_body) or await self.body(arrival)
             if proxy is not None and proxy.forwards_all:
-                forward = Forward(proxy, protocol, arrival.origin)
-                return Chosen(forward, Played(api=protocol.name), target)
+                return self._forward(arrival, proxy, protocol, Played(api=protocol.name), target)
             if endpoint.operation in _SHOWN:
                 self._access.check(arrival.headers, "Look-ups of answers do")
             if protocol.guard is not None and self.options.strict:
@@ -336,9 +335,8 @@ class Answers:
         answered = await self._deferred.play(player, session, partial(player.play, call))
         answer, played = self._here(arrival, answered.answer), answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
-        origin = arrival.origin
-        if is_refused and proxy is not None and proxy.serves(protocol, origin):
-            return Chosen(Forward(proxy, protocol, origin), played, target)
+        if is_refused and proxy is not None and proxy.serves(protocol, arrival.origin):
+            return self._forward(arrival, proxy, protocol, played, target)
         # A recorded error is played byte by byte; one that is made has the form of its target.
         if answer.status >= 400 and played.recorded != "exact":
             answer = error_at(answer, protocol, place)
@@ -404,11 +402,30 @@ class Answers:
             if known is not None:
                 return None
             if proxy.serves(protocol, origin):
-                return Chosen(Forward(proxy, protocol, origin), Played(api=protocol.name))
+                return self._forward(arrival, proxy, protocol, Played(api=protocol.name))
         if origin and proxy.mode != "none":
-            return Chosen(Forward(proxy, self.routes.nearest(arrival.path), origin), Played())
+            return self._forward(arrival, proxy, self.routes.nearest(arrival.path), Played())
         service = proxy.service_for(arrival.path, arrival.headers)
-        return None if service is None else Chosen(Forward(proxy, service), Played())
+        return None if service is None else self._forward(arrival, proxy, service, Played())
+
+    def _forward(
+        self,
+        arrival: Arrival,
+        proxy: Proxy,
+        protocol: WireProtocol,
+        played: Played,
+        target: Target | None = None,
+    ) -> Chosen:
+        """Lets the service answer. What a page sends to this server goes no further, unless its
+        origin is allowed; what it sends to a service, through a proxy that the user of the browser
+        has chosen, does.
+        """
+        if not arrival.origin:
+            try:
+                self._access.check_page(arrival.headers, "Services do")
+            except RequestError as error:
+                return _chosen(refused(protocol, error, Played(api=played.api)), target)
+        return Chosen(Forward(proxy, protocol, arrival.origin), played, target)
 
     def _here(self, arrival: Arrival, answer: HttpAnswer) -> HttpAnswer:
         """An answer whose headers have URLs of this server, not of the recorded service. A client

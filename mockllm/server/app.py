@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -22,8 +22,9 @@ from mockllm.scenario.part_model import members, takes_time
 from mockllm.server.http.addresses import further_urls, reachable, url_of
 from mockllm.server.http.aiohttp_internals import (
     close_after_last,
-    intercepted_connection,
+    is_to_proxy,
     low_level_server,
+    proxy_connections,
     take_no_more_requests,
 )
 from mockllm.server.options import InterceptOptions, RecordOptions, ServerOptions
@@ -31,10 +32,10 @@ from mockllm.server.options import InterceptOptions, RecordOptions, ServerOption
 if TYPE_CHECKING:
     from mockllm.errors import Problem
     from mockllm.interception.authority import Authority
-    from mockllm.interception.forward_proxy import ForwardProxy
     from mockllm.interception.hosts import Hosts
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
+    from mockllm.server.forward_proxy import ForwardProxy
     from mockllm.server.handler import ServerParts
 
 _CLEAN_UP = 0.05
@@ -228,25 +229,32 @@ class MockServer:
 
         Raises:
             OSError: the address is taken.
-            UsageError: the library that makes certificates is missing.
+            UsageError: the library that makes certificates is missing, or the proxy has no password
+                and listens beyond this machine.
         """
         from mockllm.interception.authority import Authority
-        from mockllm.interception.forward_proxy import ForwardProxy
+        from mockllm.server.forward_proxy import ForwardProxy, check_reach
 
         assert self._server is not None
+        assert self._listening is not None
+        check_reach(self.options.host, options.password)
         self.authority = self.authority or Authority()
-        self._forward_proxy = ForwardProxy(
-            options.hosts,
+        proxy = self._forward_proxy = ForwardProxy(
+            options,
             self.authority,
-            partial(intercepted_connection, self._server),
+            self._server,
+            self._parts.handler.handle,
             # What is recorded is real traffic: the rest of it is to go on.
             tunnels=options.tunnels or self.options.record is not None,
             notice=self.options.notice or _say_nothing,
+            patience=self.options.patience,
+            gave_up=self._parts.handler.gave_up,
         )
-        loop = asyncio.get_running_loop()
-        self._proxying = await loop.create_server(
-            self._forward_proxy, self.options.host, port, backlog=4096
+        self._proxying = await asyncio.get_running_loop().create_server(
+            proxy_connections(self._server), self.options.host, port, backlog=4096
         )
+        sockets = (*self._listening.sockets, *self._proxying.sockets)
+        proxy.own_ports = {listening.getsockname()[1] for listening in sockets}
         host, port = self._proxying.sockets[0].getsockname()[:2]
         self.proxy_url = url_of(reachable(host), port)
         return self.authority
@@ -260,16 +268,16 @@ class MockServer:
             self.authority = Authority()
             secured = self.authority.by_name()
         if options.listener is not None:
-            return await loop.create_server(
-                server, sock=options.listener, backlog=4096, ssl=secured
-            )
+            where: dict[str, Any] = {"sock": options.listener}
+        else:
+            where = {"host": options.host, "port": options.port}
+            where["reuse_port"] = options.reuse_port or None
         return await loop.create_server(
             server,
-            options.host,
-            options.port,
+            **where,
             backlog=4096,
-            reuse_port=options.reuse_port or None,
             ssl=secured,
+            ssl_handshake_timeout=options.patience if options.tls else None,
         )
 
     async def _share(self) -> None:
@@ -288,9 +296,8 @@ class MockServer:
         if listening is None or self._server is None:
             return
         await _stop_listening(listening)
-        if self._proxying is not None and self._forward_proxy is not None:
+        if self._proxying is not None:
             await _stop_listening(self._proxying)
-            self._forward_proxy.close()
         await take_no_more_requests(self._server)
         self._parts.readiness.stopping = True
         self._parts.view.close()
@@ -301,6 +308,8 @@ class MockServer:
         for task in tuple(self._parts.streaming):
             task.cancel()
         await self._server.shutdown(_CLEAN_UP)
+        if self._forward_proxy is not None:
+            await self._forward_proxy.close()
         await self._close()
 
     async def _close(self) -> None:
@@ -318,8 +327,11 @@ class MockServer:
         return self._parts.handler.malformed(data, error)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = self._parts.handler.handle
+        if self._forward_proxy is not None and is_to_proxy(request):
+            answer = self._forward_proxy.handle
         try:
-            response = await self._parts.handler.handle(request)
+            response = await answer(request)
         except ConnectionResetError:
             # A client that leaves is nothing to log as an error of the server, as aiohttp would.
             raise asyncio.CancelledError from None

@@ -103,6 +103,8 @@ class InterceptOptions:
             clients are in this process, and are redirected there.
         tunnels: whether the proxy reaches other hosts, as that of a recorder does; otherwise it
             refuses them.
+        password: of the forward proxy, besides the name of a session; "" for none. Beyond loopback
+            it needs one: it would relay for the whole network.
         key: what a redirected library of this process sends with the origin of a service. Nobody
             else knows it, so no page and no other program can name a destination.
     """
@@ -110,6 +112,7 @@ class InterceptOptions:
     hosts: Hosts
     proxy_port: int | None = None
     tunnels: bool = False
+    password: str = field(default="", repr=False)
     key: str = field(default_factory=token_urlsafe, repr=False)
 
 

@@ -21,6 +21,8 @@ from tests.cases import for_all
 from tests.interception.conftest import ASKED, OPENAI, SCENARIO, Intercepting, intercepting
 from tests.timeouts import GIVE_UP
 
+CONNECT = b"CONNECT %s HTTP/1.1\r\nhost: llm.test\r\n\r\n"
+
 
 def client(server: Intercepting) -> httpx.Client:
     """A client with the proxy and the certificates of a program that is led there."""
@@ -39,7 +41,7 @@ def test_tls_to_a_known_service_ends_here(server: Intercepting) -> None:
     assert answer.json()["choices"][0]["message"]["content"] == "Hi there."
     assert str(answer.url) == OPENAI
     assert streamed.text.endswith("data: [DONE]\n\n")
-    assert [entry.headers["host"] for entry in server.journal][-2:] == ["api.openai.com"] * 2
+    assert [entry.headers["host"] for entry in server.journal[-2:]] == ["api.openai.com"] * 2
 
 
 def test_connections_get_no_tickets(server: Intercepting) -> None:
@@ -47,7 +49,7 @@ def test_connections_get_no_tickets(server: Intercepting) -> None:
     trusting = ssl.create_default_context(cafile=server.trusted)
     body = request("api.openai.com")
     with socket.create_connection(proxy_of(server), GIVE_UP) as raw:
-        raw.sendall(b"CONNECT api.openai.com:443 HTTP/1.1\r\n\r\n")
+        raw.sendall(CONNECT % b"api.openai.com:443")
         assert raw.recv(65536) == b"HTTP/1.1 200 Connection established\r\n\r\n"
         with trusting.wrap_socket(raw, server_hostname="api.openai.com") as secured:
             secured.sendall(body)
@@ -62,7 +64,7 @@ def test_plain_http_is_intercepted_too() -> None:
         assert http.post("http://llm.test/v1/chat/completions", json=ASKED).status_code == 200
         for port in (80, 8080):
             asked = request(f"llm.test:{port}")
-            data = exchange(server, b"CONNECT llm.test:%d HTTP/1.1\r\n\r\n" % port, asked)
+            data = exchange(server, CONNECT % (b"llm.test:%d" % port), asked)
             begin = b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK\r\n"
             assert data.startswith(begin)
 
@@ -92,29 +94,68 @@ def exchange(server: Intercepting, *pieces: bytes) -> bytes:
 
 
 @for_all(
-    ("sent", "status", "message"),
+    ("line", "status", "message"),
     [
-        (b"CONNECT example.com:443 HTTP/1.1\r\n\r\n", b"403", b"does not reach example.com"),
-        (b"GET http://example.com/ HTTP/1.1\r\n\r\n", b"403", b"--intercept example.com"),
-        (b"GET / HTTP/1.1\r\n\r\n", b"400", b"this is a proxy"),
-        (b"CONNECT :443 HTTP/1.1\r\n\r\n", b"400", b"needs a host and a port"),
-        (b"CONNECT a:99999 HTTP/1.1\r\n\r\n", b"400", b"needs a host and a port"),
-        (b"\x16\x03\x01\r\n\r\n", b"400", b"no request to a proxy"),
-        (b"CONNECT api.openai.com:443 HTTP/1.1\r\n\r\n\x16\x03", b"400", b"after the answer"),
-        (b"GET /" + b"a" * 70_000, b"431", b"larger than 64 KiB"),
+        ("CONNECT example.com:443", 403, "does not reach example.com"),
+        ("GET http://example.com/", 403, "--intercept example.com"),
+        ("GET /", 400, "This is a proxy"),
+        ("GET https://api.openai.com/", 400, "This is a proxy"),
+        ("GET ftp://api.openai.com/", 400, "This is a proxy"),
+        ("OPTIONS *", 400, "This is a proxy"),
+        ("CONNECT :443", 400, "no URL"),
+        ("CONNECT a:99999", 400, "no URL"),
+        ("CONNECT me@api.openai.com:443", 400, "user name"),
+        ("GET http://me:key@api.openai.com/", 400, "user name"),
+        ("CONNECT x..openai.azure.com:443", 400, "neither the name nor the address"),
+        (f"CONNECT {'a' * 64}.openai.azure.com:443", 400, "neither the name nor the address"),
+        (f"CONNECT {'a.' * 130}openai.azure.com:443", 400, "neither the name nor the address"),
+        ("GET http://-a.openai.azure.com/", 400, "neither the name nor the address"),
+        *(
+            (f"{begin}{host}{end}", 400, message)
+            for begin, end in (("CONNECT ", ":443"), ("GET http://", "/"))
+            for host, message in (
+                ("0.0.0.0", "no address to connect to"),
+                ("[::]", "no address to connect to"),
+                ("[::ffff:127.0.0.1]", "no address to connect to"),
+                ("127.1", "neither the name nor the address"),
+                ("2130706433", "neither the name nor the address"),
+                ("0x7f000001", "neither the name nor the address"),
+                ("0177.0.0.1", "neither the name nor the address"),
+            )
+        ),
     ],
 )
-def test_what_is_refused(server: Intercepting, sent: bytes, status: bytes, message: bytes) -> None:
-    """With a reason, and nothing is reached."""
+@pytest.mark.parametrize("tunnels", [False, True], ids=["", "tunnels"])
+def test_what_is_refused(tunnels: bool, line: str, status: int, message: str) -> None:
+    """With a reason, and nothing is reached; also where other hosts pass."""
+    if tunnels and status == 403:
+        return
+    with intercepting(tunnels=tunnels) as server:
+        answer = exchange(server, f"{line} HTTP/1.1\r\nhost: a.test\r\n\r\n".encode())
+    assert answer.split(b" ", 2)[1] == b"%d" % status
+    assert message in answer.decode()
+
+
+@for_all(
+    ("sent", "message"),
+    [
+        (b"\x16\x03\x01\r\n\r\n", b"This is no HTTP request"),
+        (b"GET http://api.openai.com/ HTTP/1.1\r\n\r\n", b"Missing 'Host' header"),
+        (b"CONNECT api.openai.com:443 HTTP/1.1\r\n\r\n\x16\x03", b"after the answer"),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", b"This is no HTTP request"),
+        (b"CONNECT api.openai.com:443 HTTP/1.1\r\nhost: a\r\n\r\n\x16\x03", b"after the answer"),
+    ],
+)
+def test_what_is_no_request(server: Intercepting, sent: bytes, message: bytes) -> None:
     answer = exchange(server, sent)
-    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert answer.split(b" ", 2)[1] == b"400"
     assert message in answer
 
 
 def test_a_refused_host_is_said() -> None:
     """The client may hide it: the server says it, too."""
     with intercepting() as server:
-        exchange(server, b"CONNECT example.com:443 HTTP/1.1\r\n\r\n")
+        exchange(server, b"CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n\r\n")
         notice = server.notices.get(timeout=GIVE_UP)
     assert "does not reach example.com" in notice
 
@@ -152,7 +193,7 @@ def test_other_hosts_are_tunnelled_untouched(far: int) -> None:
     with intercepting(tunnels=True) as server:
         host, port = server.thread.server.proxy_url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), GIVE_UP) as raw:
-            raw.sendall(f"CONNECT 127.0.0.1:{far} HTTP/1.1\r\n\r\n".encode())
+            raw.sendall(CONNECT % (b"127.0.0.1:%d" % far))
             established = b"HTTP/1.1 200 Connection established\r\n\r\n"
             assert raw.recv(len(established), socket.MSG_WAITALL) == established
             data = b"some bytes " * 300_000
@@ -171,7 +212,7 @@ def test_a_host_that_cannot_be_reached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with intercepting(tunnels=True) as server:
-        answer = exchange(server, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+        answer = exchange(server, CONNECT % (b"127.0.0.1:%d" % port))
         assert answer.startswith(b"HTTP/1.1 502 ")
         assert f"127.0.0.1:{port} cannot be reached" in server.notices.get(timeout=GIVE_UP)
 

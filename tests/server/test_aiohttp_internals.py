@@ -61,10 +61,12 @@ OWN = {
     "_expect_rest",
     "_give_up",
     "_give_up_at_end",
+    "_has_begun",
     "_last",
     "_parse",
     "_rules",
     "_stays",
+    "_wait_for_head",
 }
 """The private attributes of our classes; aiohttp has no such names."""
 

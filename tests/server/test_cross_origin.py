@@ -108,6 +108,8 @@ def test_pages_read_the_error_for_a_large_body(serve):
         ("", "*"),
         ("a b", "*"),
         ("a,,b", "*"),
+        ("x-mockllm-origin", ""),
+        ("authorization,X-Mockllm-Origin,x-own", "authorization, x-own"),
     ],
 )
 def test_a_preflight_allows_the_headers_that_it_names(serve, requested, allowed):
@@ -131,7 +133,7 @@ def test_a_page_reads_what_a_recorder_passes_on(tmp_path):
 
     with OddUpstream(script) as upstream:
         record = RecordOptions(tmp_path, {"chat": upstream.url}, "add")
-        with ServerThread((), ServerOptions(record=record)) as recorder:
+        with ServerThread((), ServerOptions(record=record, allowed_origins=(PAGE,))) as recorder:
             url = recorder.url
             assert_readable(sent({"origin": PAGE}))
             assert "access-control-allow-origin" not in sent({}).headers

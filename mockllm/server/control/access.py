@@ -1,8 +1,10 @@
 """Who may see what clients sent: clients on this machine, and pages of the origins that are named.
 
-The control routes and look-ups of stored answers show it. So a page in a browser must not read
-them, whatever name it gives to 127.0.0.1 (the `Host` is checked) and wherever it comes from (the
-`Origin` is checked).
+The control routes and look-ups of stored answers show it, and requests that are passed on to a
+service make the server connect somewhere. So a page in a browser must do neither, whatever name it
+gives to 127.0.0.1 (the `Host` is checked) and wherever it comes from: browsers say so in `Origin`,
+and where a page sends none, as for an image, in `Sec-Fetch-Site`
+(https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from mockllm.errors import RequestError, UsageError
+from mockllm.interception.headers import ORIGIN_HEADER
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s@,*A-Z]+")
 _TOKENS = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\s*,\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+)*")
@@ -25,13 +28,16 @@ def preflight_headers(headers: Mapping[str, str], origin: str = "*") -> dict[str
     """The headers of the answer to a preflight request: every method and header is allowed.
 
     The headers are named as they are requested, because `*` does not cover `authorization` (Fetch,
-    section 3.3.4).
+    section 3.3.4). No page may name the service that a request is for.
 
     Args:
         origin: whose pages may send the request; `*`: of every origin.
     """
     requested = headers.get("access-control-request-headers", "").strip()
     allowed = requested if _TOKENS.fullmatch(requested) else "*"
+    if ORIGIN_HEADER in allowed.lower():
+        names = (name.strip() for name in allowed.split(","))
+        allowed = ", ".join(name for name in names if name.lower() != ORIGIN_HEADER)
     return {
         "access-control-allow-origin": origin,
         "access-control-allow-methods": _METHODS,
@@ -72,11 +78,19 @@ class ControlAccess:
         for origin in self._origins:
             check_origin(origin)
 
-    def check(self, headers: Mapping[str, str], what: str = "The control routes do") -> None:
-        """Checks `Host` and `Origin` of a request.
+    def check(
+        self,
+        headers: Mapping[str, str],
+        what: str = "The control routes do",
+        *,
+        follows_link: bool = False,
+    ) -> None:
+        """Checks `Host` of a request, and which page sends it.
 
         Args:
             what: the subject and the verb of the message of a refusal.
+            follows_link: whether a link on another page may lead here: what it shows is for the
+                user of the browser, and that page sees nothing of it.
 
         Raises:
             RequestError: it comes from elsewhere.
@@ -89,13 +103,37 @@ class ControlAccess:
                 f"localhost, or start the server with --allow-host {name or 'NAME'}.",
                 status=403,
             )
-        origin = headers.get("origin")
-        if origin is None or origin in self._origins or self._is_same(origin, host):
+        opens = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+        if not (follows_link and opens == ("navigate", "document")):
+            self.check_page(headers, what)
+
+    def check_page(self, headers: Mapping[str, str], what: str) -> None:
+        """Checks where the page comes from that sends a request; programs send none of the headers
+        that say it.
+
+        Args:
+            what: as of `check`.
+
+        Raises:
+            RequestError: it comes from elsewhere.
+        """
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        if origin is None and site in ("none", "same-origin"):
+            return
+        if origin is not None and (
+            origin in self._origins or self._is_same(origin, headers.get("host", ""))
+        ):
             return
         advice = "A page without an origin of its own, such as a file, cannot be allowed."
-        if origin != "null":
+        if origin is None:
+            advice = (
+                "It does not say from which. Open the address itself, or let the page send a "
+                "request with an origin that is allowed (--allow-origin)."
+            )
+        elif origin != "null":
             advice = f"Start the server with --allow-origin {origin} to allow it."
-        raise RequestError(f"{what} not answer to pages from {origin!r}. {advice}", status=403)
+        source = "other sites" if origin is None else repr(origin)
+        raise RequestError(f"{what} not answer to pages from {source}. {advice}", status=403)
 
     def response_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers of an answer by which a page that may use the routes can read it."""

@@ -142,7 +142,7 @@ class ServerRequests:
                 return await deliver(
                     request, without_body(answer) if method == "HEAD" else answer, sent
                 )
-            self._access.check(headers)
+            self._access.check(headers, follows_link=method == "GET" and path == _PAGE)
             preflight = self._access.preflight(headers) if method == "OPTIONS" else None
             if preflight is not None:
                 return await deliver(request, json_answer(200, {}, preflight), sent)

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - that somebody listens there
+ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - that somebody listens there
+"""What listens on all addresses of a machine, and the address for clients on this one."""
+
 _SIOCGIFADDR = 0x8915
 _PROBES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
@@ -24,7 +26,7 @@ def url_of(host: str, port: int, *, secured: bool = False) -> str:
 def reachable(host: str) -> str:
     """The address for clients on this machine, for the one that a server listens on: for all
     addresses (`0.0.0.0`, `::`) the loopback address, and else the same one."""
-    return _LOOPBACK.get(host, host)
+    return ALL_ADDRESSES.get(host, host)
 
 
 def further_urls(host: str, port: int) -> tuple[str, ...]:
@@ -33,9 +35,9 @@ def further_urls(host: str, port: int) -> tuple[str, ...]:
     Args:
         host: that the server listens on; "" for IPv4 and IPv6.
     """
-    if host and host not in _LOOPBACK:
+    if host and host not in ALL_ADDRESSES:
         return ()
-    found = dict.fromkeys(map(str, _own_addresses()))
+    found = dict.fromkeys(map(str, own_addresses()))
     addresses = [ipaddress.ip_address(own) for own in found]
     if host:
         version = ipaddress.ip_address(host).version
@@ -45,7 +47,7 @@ def further_urls(host: str, port: int) -> tuple[str, ...]:
     return tuple(url_of(str(address), port) for address in shown)
 
 
-def _own_addresses() -> Iterator[str]:
+def own_addresses() -> Iterator[str]:
     """The addresses of this machine, without a look-up of its name, which may take seconds."""
     if sys.platform == "linux":
         yield from _of_interfaces()

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -40,6 +41,8 @@ _LONGEST = 64 * 1024
 
 _AGENT = re.compile(rb"\r\nuser-agent:[ \t]*([^\r\n]*)", re.IGNORECASE)
 
+_CONNECT = re.compile(rb"CONNECT (\S+) HTTP/1\.1\r\n")
+
 _QUOTED = 512
 """So much of what arrived last is kept, to find out which path a malformed request was for."""
 
@@ -65,8 +68,9 @@ def low_level_server(
     Args:
         limit: how many connections are served at the same time; None: any number.
         waits: whether further connections wait until another one ends; otherwise they are reset.
-        patience: for how long nothing may arrive of a head that is not whole, in seconds.
-        gave_up: called when a connection was closed for that.
+        patience: for how long nothing may arrive of a first request, or of a head that is not
+            whole, in seconds.
+        gave_up: called when a connection was closed with a part of a head.
         malformed: makes the answer to bytes that are no HTTP request, from what arrived last and
             what is wrong with it; None: aiohttp's own, in plain text, with a traceback in the log.
     """
@@ -123,9 +127,18 @@ def _with_one_agent(data: bytes) -> bytes:
     return head + b"\r\nuser-agent: " + b", ".join(map(bytes.strip, agents)) + data[end:]
 
 
+def _with_host(data: bytes) -> bytes:
+    """What arrived, with a `Host` where a CONNECT has none: its target says the same, and clients
+    leave it out, but aiohttp refuses the request (RFC 9112, section 3.2)."""
+    found = _CONNECT.match(data)
+    if found is None or b"\r\nhost:" in data.lower():
+        return data
+    return found[0] + b"host: " + found[1] + b"\r\n" + data[found.end() :]
+
+
 class _Connection(web.RequestHandler):
-    """A connection that is served once it is admitted, and closed where a part of a head arrives,
-    and then nothing more.
+    """A connection that is served once it is admitted, and closed where nothing arrives, or a part
+    of a head and then nothing more.
 
     aiohttp limits how long a connection may be idle, not how long a head may take. What of a head
     has arrived is known to its parser only; `_waiter` shows that no whole one has.
@@ -135,11 +148,14 @@ class _Connection(web.RequestHandler):
         "_admitted",
         "_arrived",
         "_give_up_at_end",
+        "_has_begun",
         "_last",
         "_rules",
         "answered",
         "half_closed",
+        "is_to_proxy",
         "leaves_at_end",
+        "lost",
         "origin",
         "session",
     )
@@ -150,6 +166,7 @@ class _Connection(web.RequestHandler):
         self._arrived: asyncio.Transport | None = None
         self._admitted = False
         self._give_up_at_end: asyncio.TimerHandle | None = None
+        self._has_begun = False
         self._last = b""
         self.answered: StreamReader | None = None
         """The body of the request that is being answered; None where none is."""
@@ -161,6 +178,10 @@ class _Connection(web.RequestHandler):
         """Of the service that the client believes to speak to; "" for none."""
         self.session = ""
         """That the client named to the proxy on the way; "" for none."""
+        self.is_to_proxy = False
+        """Whether its requests are to a forward proxy, and each names its own host."""
+        self.lost: Callable[[], None] | None = None
+        """Called when it is over."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Serves the connection, or lets it wait, or refuses it. To aiohttp it is open only when it
@@ -179,6 +200,7 @@ class _Connection(web.RequestHandler):
         self._admitted = True
         super().connection_made(self._arrived)
         self._arrived.resume_reading()
+        self._wait_for_head()
 
     def handle_error(
         self,
@@ -205,7 +227,9 @@ class _Connection(web.RequestHandler):
             super().data_received(data)
             return
         self._last = data[:_QUOTED]
-        super().data_received(_with_one_agent(data) if _awaits_request(self) else data)
+        if _awaits_request(self):
+            data = _with_one_agent(_with_host(data) if self.is_to_proxy else data)
+        super().data_received(data)
         if self._give_up_at_end is not None or _awaits_request(self):
             self._expect_rest(data)
 
@@ -215,12 +239,14 @@ class _Connection(web.RequestHandler):
         timer, self._give_up_at_end = self._give_up_at_end, None
         if timer is not None:
             timer.cancel()
-        if not _awaits_request(self):
-            return
         # Empty lines before a request are none (RFC 9112, section 2.2).
-        if timer is not None or data.strip(b"\r\n"):
-            loop = asyncio.get_running_loop()
-            self._give_up_at_end = loop.call_later(self._rules.patience, self._give_up)
+        self._has_begun = _awaits_request(self) and (self._has_begun or bool(data.strip(b"\r\n")))
+        if self._has_begun:
+            self._wait_for_head()
+
+    def _wait_for_head(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._give_up_at_end = loop.call_later(self._rules.patience, self._give_up)
 
     def eof_received(self) -> bool:  # type: ignore[override]  # as `asyncio.Protocol` has it
         """Leaves the server's side open for answers to requests that have arrived whole: a client
@@ -235,16 +261,19 @@ class _Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._give_up_at_end is not None:
             self._give_up_at_end.cancel()
-        if not self._admitted:
+        if self._admitted:
+            self._rules.admission.leave()
+            super().connection_lost(exc)
+        else:
             self._rules.admission.forget(self._begin)
-            return
-        self._rules.admission.leave()
-        super().connection_lost(exc)
+        if self.lost is not None:
+            self.lost()
 
     def _give_up(self) -> None:
         self._give_up_at_end = None
         if _awaits_request(self):
-            self._rules.gave_up()
+            if self._has_begun:
+                self._rules.gave_up()
             self.force_close()
 
 
@@ -273,29 +302,47 @@ def awaits_more(request: web.BaseRequest) -> bool:
     return bool(request.protocol._messages)  # noqa: SLF001 - nothing else shows it
 
 
-async def pass_through(request: web.BaseRequest, response: ClientResponse) -> None:
-    """Passes bytes between the client of a request and the service that answered it with 101, until
-    both connections are over.
+def bytes_behind(request: web.BaseRequest) -> bytes:
+    """What arrived behind the head of a request that ends HTTP on its connection: CONNECT, or one
+    that opens a WebSocket. aiohttp keeps it in `_message_tail`, for its own readers of frames."""
+    return request.protocol._message_tail  # noqa: SLF001 - see above
 
-    aiohttp's WebSockets would read the frames and write others. What arrived behind the heads is in
-    `_message_tail` and `_tail`, where its own readers of frames look for it.
+
+def take_over(request: web.BaseRequest) -> tuple[asyncio.Transport, bytes]:
+    """The connection of a request that ends HTTP on it, which aiohttp no longer serves, and the
+    bytes behind the head.
 
     Raises:
         ConnectionResetError: the client is gone already.
     """
-    near, service = request.transport, connection_of(response)
-    assert service is not None
-    if near is None or near.is_closing():
+    transport = request.transport
+    if transport is None or transport.is_closing():
         raise ConnectionResetError("the client closed the connection")
+    server = cast("asyncio.Protocol", transport.get_protocol())
+    # It learns of the end when the handler is over, which it would cancel.
+    request.task.add_done_callback(lambda _: server.connection_lost(None))
+    early, request.protocol._message_tail = bytes_behind(request), b""  # noqa: SLF001 - see above
+    return transport, early
+
+
+async def pass_through(request: web.BaseRequest, response: ClientResponse) -> None:
+    """Passes bytes between the client of a request and the service that answered it with 101, until
+    both connections are over.
+
+    aiohttp's WebSockets would read the frames and write others. What arrived behind the head of the
+    answer is in `_tail`, where its own reader of frames looks for it.
+
+    Raises:
+        ConnectionResetError: the client is gone already.
+    """
+    service = connection_of(response)
+    assert service is not None
+    near, sent = take_over(request)
     answered, far = service._tail, service.transport  # noqa: SLF001 - see above
     if far is None:  # the service has ended it at once
         near.write(answered)
         near.close()
         return
-    server = cast("asyncio.Protocol", near.get_protocol())
-    # It learns of the end when the handler is over, which it would cancel.
-    request.task.add_done_callback(lambda _: server.connection_lost(None))
-    sent = request.protocol._message_tail  # noqa: SLF001 - see above
     pipes = joined(near, far)
     hand_over(near, pipes[0], sent)
     hand_over(far, pipes[1], answered)
@@ -313,20 +360,52 @@ class _Server(web.Server):
         super().__init__(*args, **options)
         self._rules = rules
 
-    def __call__(self, origin: str = "", session: str = "") -> Any:
-        connection = _Connection(self._rules, self, loop=self._loop, **self._kwargs)
-        connection.origin, connection.session = origin, session
+    def __call__(self, *, is_admitted: bool = False) -> Any:
+        rules = self._rules
+        if is_admitted:
+            rules = replace(rules, admission=Admission(None, waits=False))
+        return _Connection(rules, self, loop=self._loop, **self._kwargs)
+
+
+def proxy_connections(server: web.Server) -> Callable[[], asyncio.Protocol]:
+    """Makes what serves a connection to a forward proxy, for `loop.create_server`."""
+
+    def connect() -> asyncio.Protocol:
+        connection = cast("_Connection", server())
+        connection.is_to_proxy = True
         return connection
 
+    return connect
 
-def intercepted_connection(server: web.Server, origin: str, session: str) -> asyncio.Protocol:
-    """What serves a connection that a client believes to be one to the service of an origin."""
-    connection: asyncio.Protocol = cast("_Server", server)(origin, session)
+
+def is_to_proxy(request: web.BaseRequest) -> bool:
+    """Whether a request came on a connection to a forward proxy."""
+    connection = request.protocol
+    return isinstance(connection, _Connection) and connection.is_to_proxy
+
+
+def intercepted_connection(
+    server: web.Server, origin: str, session: str, lost: Callable[[], None]
+) -> asyncio.Protocol:
+    """What serves a connection that a client believes to be one to the service of an origin.
+
+    Args:
+        lost: called when it is over.
+    """
+    # In a tunnel; the connection to the proxy, which it goes through, is admitted already.
+    connection: _Connection = cast("_Server", server)(is_admitted=True)
+    connection.origin, connection.session, connection.lost = origin, session, lost
     return connection
 
 
+def lead(request: web.BaseRequest, origin: str, session: str) -> None:
+    """Notes which service the client of a proxy believes to ask with this request."""
+    assert isinstance(request.protocol, _Connection)
+    request.protocol.origin, request.protocol.session = origin, session
+
+
 def intercepted(request: web.BaseRequest) -> tuple[str, str]:
-    """The origin and the session of the connection of a request; "" for none."""
+    """The origin and the session that the proxy on the way noted for a request; "" for none."""
     connection = request.protocol
     if isinstance(connection, _Connection):
         return connection.origin, connection.session

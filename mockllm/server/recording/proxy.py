@@ -20,9 +20,8 @@ from aiohttp import HttpVersion10, web
 
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError, UpstreamError, UsageError
-from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.compilation.http_answer import CORS, LAST_CHUNK, chunk, error_answer
+from mockllm.replay.compilation.http_answer import chunk, error_answer
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.request_headers import FAULT_HEADER, requested_faults
 from mockllm.replay.sessions.exchange import Exchange, Played
@@ -32,20 +31,22 @@ from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
 from mockllm.server.http.request_reading import Arrival, opens_websocket
 from mockllm.server.http.sending import end_early, send
 from mockllm.server.recording.copying import AnswerCopy, Upload, cut_of
+from mockllm.server.recording.heads import (
+    SWITCHING,
+    UPGRADE,
+    answer_head,
+    body_length,
+    last_chunk,
+    request_headers,
+)
 from mockllm.server.recording.recorder import Recorder, Written
 from mockllm.server.recording.services import Services, shown_url
 from mockllm.server.recording.signing import Scope, signed_again, signed_scope
-from mockllm.server.recording.upstream import RawHeaders, Upstream, Upstreams, end_to_end
+from mockllm.server.recording.upstream import RawHeaders, Upstream, Upstreams
 
 if TYPE_CHECKING:
     from mockllm.server.options import RecordMode, RecordOptions
 
-_OURS = b"x-mockllm-"
-_RECOMPUTED = (b"host", b"expect")
-_DECODED = ("gzip", "deflate", "br", "zstd")
-"""The codings of a request's body that aiohttp decodes before it comes here."""
-
-_NO_BODY = frozenset({204, 304})
 
 _Body = bytes | AsyncIterator[bytes] | None
 
@@ -202,7 +203,7 @@ class _Passage:
             upstream = await self._ask()
         except RequestError as error:
             return await self._refuse(error)
-        if upstream.response.status == _SWITCHING:
+        if upstream.response.status == SWITCHING:
             return await self._pass_websocket(upstream)
         copy = AnswerCopy(
             self.exchange, self.url, self.headers, self.upload, upstream, self.recorder, self.limit
@@ -237,11 +238,11 @@ class _Passage:
         self.url = services.url(protocol, target) if is_named else self.origin + target
         self.recorder = self._find_recorder()
         self.faults = self._draw_faults()
-        self.headers = _request_headers(
+        self.headers = request_headers(
             self.request, readable=self.recorder is not None, plain=bool(self.faults)
         )
         if self.is_websocket:
-            self.headers += _UPGRADE
+            self.headers += UPGRADE
         scope = signed_scope(self.headers) if is_named else None
         body = await self._begin_body(whole=scope is not None)
         if self.recorder is not None:
@@ -335,18 +336,20 @@ class _Passage:
         )
 
     def _head(self, upstream: Upstream, *, framed: bool, close: bool) -> bytes:
-        headers, for_page = self._answer_headers(upstream), "Origin" in self.request.headers
-        return _head(upstream, headers, framed=framed, close=close, for_page=for_page)
+        # Where the request named the service, only that decides which pages may read the answer.
+        for_page = not self.origin and "Origin" in self.request.headers
+        headers = self._answer_headers(upstream)
+        return answer_head(upstream, headers, framed=framed, close=close, for_page=for_page)
 
     async def _pass_websocket(self, upstream: Upstream) -> web.StreamResponse:
         """Passes a WebSocket's bytes on in both directions until it is over."""
         sent = self.exchange.sent
         if self.faults:
-            sent.break_with(faults_text(self.faults), _SWITCHING)
+            sent.break_with(faults_text(self.faults), SWITCHING)
             sent.miss("none strikes in a WebSocket")
-        sent.pass_on(_SWITCHING)
-        headers = (*self._answer_headers(upstream), *_UPGRADE)
-        head = _head(upstream, headers, framed=False, close=False, for_page=False)
+        sent.pass_on(SWITCHING)
+        headers = (*self._answer_headers(upstream), *UPGRADE)
+        head = answer_head(upstream, headers, framed=False, close=False)
         try:
             await send(self.request, head, sent)
             await pass_through(self.request, upstream.response)
@@ -397,10 +400,8 @@ class _Passage:
         request, response, sent = self.request, upstream.response, self.exchange.sent
         sent.pass_on(response.status)
         old = request.version <= HttpVersion10
-        empty = request.method == "HEAD" or response.status in _NO_BODY
-        length = None if empty else response.headers.get("Content-Length")
-        framed = not empty and not old and length is None
-        remaining = None if length is None else int(length)
+        remaining = body_length(request, upstream)
+        framed = remaining is None and not old
         pieces, size = [self._head(upstream, framed=framed, close=old or not request.keep_alive)], 0
         if not upstream.has_more:
             await send(request, pieces.pop(), sent)
@@ -420,7 +421,7 @@ class _Passage:
             pieces, size = [], 0
         copy.finish()
         if framed:
-            await send(request, _last_chunk(upstream.trailers), sent)
+            await send(request, last_chunk(upstream.trailers), sent)
         sent.end_pauses(time.perf_counter())
 
 
@@ -430,8 +431,6 @@ def _not_answered(
     return RequestError(message, status=status, code=code)
 
 
-_SWITCHING = 101
-_UPGRADE = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
 _WEBSOCKET = "a WebSocket is passed on, and not recorded"
 _PROBE = "a probe of the port is passed on, and not recorded: it asks for nothing"
 
@@ -440,65 +439,3 @@ def _is_probe(method: str, target: str) -> bool:
     """Whether a request only asks whether somebody listens, as load balancers and starting scripts
     do."""
     return method in ("GET", "HEAD") and target == "/"
-
-
-def _request_headers(
-    request: web.BaseRequest, *, readable: bool, plain: bool = False
-) -> RawHeaders:
-    """The client's headers as the service gets them.
-
-    Args:
-        readable: ask for no compression that a recording cannot undo.
-        plain: ask for none at all: faults strike in events that can be read.
-    """
-    out: list[tuple[bytes, bytes]] = []
-    decoded = request.headers.get("Content-Encoding", "").lower() in _DECODED
-    for name, value in end_to_end(request.raw_headers):
-        key = name.lower()
-        if key in _RECOMPUTED or key.startswith(_OURS):
-            continue
-        if decoded and key in (b"content-encoding", b"content-length"):
-            continue
-        if key == b"accept-encoding" and plain:
-            value = b"identity"
-        elif key == b"accept-encoding" and readable:
-            value = _readable(value)
-        out.append((name, value))
-    return tuple(out)
-
-
-def _readable(accepted: bytes) -> bytes:
-    offered = [part.strip() for part in accepted.decode("latin-1").split(",")]
-    known = {*codings(), "identity"}
-    kept = [part for part in offered if part.partition(";")[0].strip().lower() in known]
-    return ", ".join(kept).encode("latin-1") or b"identity"
-
-
-def _head(
-    upstream: Upstream, headers: RawHeaders, *, framed: bool, close: bool, for_page: bool
-) -> bytes:
-    """The head of the service's answer for the client.
-
-    Args:
-        headers: of the answer, as the client gets them.
-        for_page: whether a page in a browser gets it, which must be allowed to read it.
-    """
-    response = upstream.response
-    lines = [f"HTTP/1.1 {response.status} {upstream.reason}".encode("latin-1")]
-    lines += [name + b": " + value for name, value in headers]
-    if for_page:
-        names = {name.decode("latin-1").lower() for name, _ in headers}
-        if "access-control-allow-origin" not in names:
-            lines += [f"{name}: {CORS[name]}".encode() for name in CORS if name not in names]
-    if framed:
-        lines.append(b"Transfer-Encoding: chunked")
-    if close:
-        lines.append(b"Connection: close")
-    return b"\r\n".join(lines) + b"\r\n\r\n"
-
-
-def _last_chunk(trailers: RawHeaders) -> bytes:
-    if not trailers:
-        return LAST_CHUNK
-    lines = b"".join(name + b": " + value + b"\r\n" for name, value in trailers)
-    return b"0\r\n" + lines + b"\r\n"
