@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
+from mockllm.core.text import shorten
 from mockllm.errors import UsageError
+from mockllm.interception.hosts import is_host
 
 if TYPE_CHECKING:
     import trustme
@@ -39,7 +41,13 @@ class Authority:
         self._contexts: LRUCache[str, ssl.SSLContext] = LRUCache(_MOST_HOSTS)
 
     def context(self, host: str) -> ssl.SSLContext:
-        """How a connection to a host is secured; HTTP/1.1 is what is spoken on it."""
+        """How a connection to a host is secured; HTTP/1.1 is what is spoken on it.
+
+        Raises:
+            UsageError: it is the name of no host, which gets no certificate.
+        """
+        if not is_host(host):
+            raise UsageError(f"{shorten(host, 80)!r} is the name of no host")
         context = self._contexts.get(host)
         if context is None:
             context = self._contexts[host] = self._made(host)
@@ -49,9 +57,16 @@ class Authority:
         """How connections to this machine are secured, whichever name a client gives it (SNI)."""
         context = self._made("localhost", "127.0.0.1", "::1")
 
-        def choose(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: object) -> None:
-            if name is not None and name != "localhost":
+        def choose(
+            connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: object
+        ) -> int | None:
+            if name is None or name == "localhost":
+                return None
+            try:
                 connection.context = self.context(name)
+            except UsageError:
+                return ssl.AlertDescription.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+            return None
 
         context.sni_callback = choose
         return context

@@ -30,12 +30,18 @@ _STORE_PASSWORD = "changeit"  # noqa: S105 - Java's own; the certificates in it 
 _THIS_MACHINE = "localhost,127.0.0.1,::1"
 
 
-def with_session(proxy_url: str, session: str) -> str:
-    """The URL of a proxy for the clients of a session, which is the user name in it."""
-    if not session:
+def with_session(proxy_url: str, session: str, password: str = "") -> str:
+    """The URL of a proxy for the clients of a session, which is the user name in it.
+
+    Args:
+        session: "" for that of requests which name none.
+        password: of the proxy; "" for none.
+    """
+    if not session and not password:
         return proxy_url
     parts = urlsplit(proxy_url)
-    return parts._replace(netloc=f"{quote(session, safe='')}:x@{parts.netloc}").geturl()
+    user, secret = quote(session or "default", safe=""), quote(password or "x", safe="")
+    return parts._replace(netloc=f"{user}:{secret}@{parts.netloc}").geturl()
 
 
 def write_trust(authority: Authority, folder: Path, environment: Mapping[str, str]) -> None:

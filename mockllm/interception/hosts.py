@@ -15,6 +15,9 @@ from mockllm.protocols import PROTOCOLS
 _PATTERN = re.compile(
     r"(?:[a-z0-9_*-]+(?:\.[a-z0-9_*-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?", re.IGNORECASE
 )
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.IGNORECASE)
+_LONGEST_NAME = 253
 _PORT = re.compile(r":(?:\d+|\*)\Z")
 
 PORTS = {"http": 80, "https": 443}
@@ -58,6 +61,24 @@ class Hosts:
     def names_this_machine(pattern: str) -> bool:
         """Whether a pattern names this machine, and not any."""
         return is_this_machine(_PORT.sub("", pattern))
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a text is the name of a host (RFC 1123, section 2.1), with `_` as services have it.
+    Where its last label is a number, it is an address, or none
+    (https://url.spec.whatwg.org/#ends-in-a-number-checker)."""
+    labels = text.removesuffix(".").split(".")
+    is_number = _NUMBER.fullmatch(labels[-1]) is not None
+    return len(text) <= _LONGEST_NAME and not is_number and all(map(_LABEL.fullmatch, labels))
+
+
+def is_host(text: str) -> bool:
+    """Whether a text is the name of a host, or an address, of IPv6 without brackets."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return is_host_name(text)
+    return True
 
 
 def is_this_machine(host: str) -> bool:

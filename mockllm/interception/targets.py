@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -11,11 +10,8 @@ from urllib.parse import unquote, urlsplit
 from mockllm.core.record import record
 from mockllm.core.text import shorten
 from mockllm.errors import RequestError
-from mockllm.interception.hosts import PORTS, netloc
+from mockllm.interception.hosts import PORTS, is_host, is_host_name, is_this_machine, netloc
 
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.IGNORECASE)
-_LONGEST_NAME = 253
 _SCHEMES: dict[str, Literal["http"]] = {"http": "http", "ws": "http"}
 """What is asked without TLS. A WebSocket begins as HTTP (RFC 6455, section 3)."""
 
@@ -68,25 +64,21 @@ def _place(url: str, default: int, *, tunnels: bool) -> ProxyTarget:
 
 
 def check_host(host: str) -> None:
-    """Checks that a host is a name (RFC 1123, section 2.1) or an address in its usual form: each
-    rule about hosts compares these. Resolvers take more (`127.1`, `0x7f000001`, `0.0.0.0` and
-    `::ffff:127.0.0.1` are all this machine).
+    """Checks that a host is a name or an address in its usual form: each rule about hosts compares
+    these. Resolvers take more (`127.1`, `0x7f000001`, `0.0.0.0` and `::ffff:127.0.0.1` are all this
+    machine).
 
     Raises:
         RequestError: it is neither.
     """
-    try:
+    if not is_host(host):
+        raise RequestError(f"{shorten(host, 80)!r} is neither the name nor the address of a host.")
+    if is_this_machine(host) and not is_host_name(host):
         address = ip_address(host)
-    except ValueError:
-        labels = host.removesuffix(".").split(".")
-        is_name = all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
-        if len(host) > _LONGEST_NAME or not is_name:
+        if not address.is_loopback:  # unspecified, or an IPv4 address in IPv6
             raise RequestError(
-                f"{shorten(host, 80)!r} is neither the name nor the address of a host."
-            ) from None
-        return
-    if address.is_unspecified or getattr(address, "ipv4_mapped", None) is not None:
-        raise RequestError(f"{host} is no address to connect to. This machine is 127.0.0.1 or ::1.")
+                f"{host} is no address to connect to. This machine is 127.0.0.1 or ::1."
+            )
 
 
 def read_credentials(header: str) -> tuple[str, str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import ssl
 from collections.abc import Awaitable, Callable, Collection
 from hmac import compare_digest
 from typing import Literal
@@ -140,14 +139,14 @@ class ForwardProxy:
         """Lets the server answer what comes through a tunnel, where the client's TLS ends.
 
         Raises:
-            RequestError: the host gets no certificate, or TLS began too early.
+            RequestError: TLS began too early.
         """
         early = bytes_behind(request)
         # At port 80 it is a WebSocket without TLS, of a client with WS_PROXY.
         is_plain = target.port == PORTS["http"] or bool(early and not early.startswith(_HANDSHAKE))
         if early and not is_plain:  # asyncio takes no bytes of a handshake that were read before
             raise RequestError("TLS may begin only after the answer to CONNECT.")
-        context = self._certificate(target.host)
+        context = self._authority.context(target.host)
         transport, early = take_over(request)
         transport.pause_reading()
         transport.write(_ESTABLISHED)
@@ -184,13 +183,6 @@ class ForwardProxy:
         finally:
             transport.abort()
         return CLOSE
-
-    def _certificate(self, host: str) -> ssl.SSLContext:
-        try:
-            return self._authority.context(host)
-        except UsageError as error:
-            self._notice(str(error))
-            raise RequestError(f"{error}.", status=502) from None
 
     # Others
 

@@ -10,6 +10,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body
 from mockllm.server.control.access import check_origin
 from mockllm.server.options import RecordOptions, ServerOptions
+from mockllm.ui import live_page
 from tests.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP
 
@@ -209,6 +210,83 @@ def test_control_routes_answer_only_to_origins_that_are_named(serve, headers, st
     named = headers.get("origin") == PAGE
     assert answer.headers.get("access-control-allow-origin") == (PAGE if named else None)
     assert answer.headers["vary"] == "origin"
+
+
+FETCHED = (
+    ({"sec-fetch-site": "cross-site"}, 403),  # an image, a script, a form that is sent with GET
+    ({"sec-fetch-site": "same-site"}, 403),
+    ({"sec-fetch-site": "anything"}, 403),
+    ({"sec-fetch-site": "cross-site", "origin": "https://evil.test"}, 403),
+    ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, 403),
+    ({"sec-fetch-site": "same-site", "origin": PAGE}, 200),
+    ({"sec-fetch-site": "same-origin"}, 200),
+    ({"sec-fetch-site": "none"}, 200),  # the user typed the address
+    ({}, 200),
+)
+"""What browsers say of a request, https://www.w3.org/TR/fetch-metadata/."""
+
+
+@pytest.mark.parametrize(("headers", "status"), FETCHED)
+def test_control_routes_look_at_what_browsers_say(serve, headers, status):
+    """Also where there is no `Origin`; a page reads nothing and changes nothing."""
+    served = serve(SCENARIOS, allowed_origins=(PAGE,))
+    for method, path in (
+        ("GET", "journal"),
+        ("GET", "scenarios"),
+        ("GET", "verify"),
+        ("GET", "ui/live"),
+        ("POST", "sessions"),
+        ("DELETE", "sessions/default"),
+    ):
+        answer = served.http.request(method, f"/_mockllm/{path}", headers=headers)
+        assert (answer.status_code == 403) == (status == 403), path
+    assert served.http.get("/_mockllm/health", headers=headers).status_code == 200
+
+
+def test_a_link_leads_to_the_live_page(serve):
+    """What it shows is for the user; a frame of another page shows it to none."""
+    served = serve(SCENARIOS, page=live_page)
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    for kind, path, status in (
+        ("document", "ui", 200),
+        ("iframe", "ui", 403),
+        ("document", "journal", 403),
+    ):
+        headers = {**link, "sec-fetch-dest": kind}
+        assert served.http.get(f"/_mockllm/{path}", headers=headers).status_code == status
+    assert served.http.post("/_mockllm/ui", headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("mode", ["add", "new_episodes"])
+@pytest.mark.parametrize(("headers", "status"), FETCHED)
+def test_a_recorder_asks_no_service_for_a_page(tmp_path, mode, headers, status):
+    """Nothing is sent, whatever is asked: a stream, a model, an unknown path, a WebSocket."""
+
+    async def script(request, wire):
+        await wire.body("{}")
+
+    upgrade = {"connection": "upgrade", "upgrade": "websocket"}
+    asked = (
+        ("POST", CHAT, {}),
+        ("GET", "/v1/models", {}),
+        ("GET", "/v1/nothing", {}),
+        ("GET", "/", {}),
+        ("GET", "/v1/realtime", upgrade),
+    )
+    with OddUpstream(script) as upstream:
+        record = RecordOptions(tmp_path, {"chat": upstream.url}, mode)
+        options = ServerOptions(record=record, allowed_origins=(PAGE,), grace=0)
+        with ServerThread((), options) as recorder:
+            for method, path, more in asked:
+                sent = (
+                    {"json": first_body(PROTOCOLS["chat"], "m", "hi")} if method == "POST" else {}
+                )
+                url = recorder.url + path
+                answer = httpx.request(
+                    method, url, headers={**headers, **more}, timeout=GIVE_UP, **sent
+                )
+                assert answer.status_code == status, path
+        assert len(upstream.requests) == (len(asked) if status == 200 else 0)
 
 
 def test_a_page_of_another_port_is_foreign(serve):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -499,7 +500,8 @@ def _intercept(
     from mockllm.interception.hosts import Hosts
     from mockllm.server.options import InterceptOptions
 
-    return {"intercept": InterceptOptions(intercept or Hosts(), proxy_port, tunnel)}
+    password = os.environ.get("MOCKLLM_PROXY_PASSWORD", "")
+    return {"intercept": InterceptOptions(intercept or Hosts(), proxy_port, tunnel, password)}
 
 
 _INTERCEPTING = {

@@ -44,7 +44,7 @@ def leading(
     if server.authority is None:
         yield urls
         return
-    from mockllm.interception.child import child_environment, trusting, write_trust
+    from mockllm.interception.child import child_environment, trusting, with_session, write_trust
 
     with TemporaryDirectory(prefix="mockllm-") as name:
         folder = Path(name)
@@ -52,7 +52,8 @@ def leading(
         if intercept is None:
             yield {**found, **trusting(folder)}
             return
-        led = child_environment(server.proxy_url, folder, intercept.hosts, environment)
+        proxy_url = with_session(server.proxy_url, "", intercept.password)
+        led = child_environment(proxy_url, folder, intercept.hosts, environment)
         yield {**client_keys(server.base_urls, own), **found, **led}
 
 

@@ -18,8 +18,14 @@ from typing import Any
 import httpx
 import pytest
 
+from mockllm.interception.hosts import Hosts
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body
+from mockllm.server.options import InterceptOptions, RecordOptions, ServerOptions
+from mockllm.server.routing import Routes
+from mockllm.server.thread import ServerThread
+from mockllm.ui import live_page
+from tests.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow
@@ -236,3 +242,77 @@ def test_control_routes_answer_a_page_that_is_named(serve, call, origin):
     assert (wrong["status"], "did you mean" in wrong["text"]) == (400, True)
     assert call(f"{sessions}/{made['session']}", method="DELETE")["status"] == 200
     assert call(f"{sessions}/{made['session']}")["status"] == 404
+
+
+SECRET = "only for this machine"
+ATTACK = """
+const [urls, embedded, origin, done] = arguments;
+const seen = [];
+const read = async (url, init) => {
+  try { seen.push(await (await fetch(url, init)).text()); } catch (error) { seen.push(error.name); }
+};
+const load = (kind, url) => new Promise((resolve) => {
+  const element = document.createElement(kind);
+  element.onload = element.onerror = () => { element.remove(); resolve(); };
+  element.src = url;
+  document.body.append(element);
+});
+const socket = (url) => new Promise((resolve) => {
+  const opened = new WebSocket(url.replace("http", "ws"));
+  opened.onmessage = (event) => { seen.push(event.data); };
+  opened.onopen = opened.onclose = resolve;
+});
+const header = { "x-mockllm-origin": origin };
+const body = "{}";
+const headers = { "content-type": "application/json" };
+Promise.all(urls.map(async (url) => {
+  await read(url);
+  await read(url, { headers: header });
+  await read(url, { mode: "no-cors" });
+  await read(url, { method: "POST", body, headers });
+  await read(url, { method: "POST", body, mode: "no-cors" });
+  await read(url, { method: "DELETE" });
+  await load("img", url);
+  if (!embedded.some((path) => url.endsWith(path))) return;
+  await load("script", url);
+  await load("iframe", url);
+  await socket(url);
+})).then(() => done(seen));
+"""
+
+
+def test_a_page_reaches_nothing_through_any_listener(call, browser, tmp_path):
+    """It tries each route of a recorder and of its proxy in every way that a page has: no service
+    is asked, nothing is shown, and nothing changes."""
+
+    async def script(request, wire):
+        await wire.body(SECRET, "access-control-allow-origin: *")
+
+    with OddUpstream(script) as service:
+        upstreams = dict.fromkeys(PROTOCOLS, service.url)
+        intercept = InterceptOptions(Hosts(("127.0.0.1",)), 0, tunnels=True)
+        options = ServerOptions(
+            record=RecordOptions(tmp_path, upstreams), intercept=intercept, page=live_page, grace=0
+        )
+        with ServerThread((), options) as thread:
+            kept = httpx.post(f"{thread.url}/_mockllm/sessions", json={"session": "kept"})
+            assert kept.status_code == 201
+            routes = {path for _, path in Routes(PROTOCOLS).known}
+            paths = ["/", "/nothing", *(path.replace("{", "").replace("}", "") for path in routes)]
+            paths += [f"/_mockllm/{path}" for path in CONTROL]
+            places = (thread.url, f"{thread.url}/s/kept", thread.server.proxy_url)
+            urls = [f"{place}{path}" for place in places for path in paths]
+            seen = browser.execute_async_script(ATTACK, urls, EMBEDDED, service.url)
+            assert service.requests == []
+            assert not any(SECRET in text or '"session"' in text for text in seen)
+            listed = httpx.get(f"{thread.url}/_mockllm/sessions").json()["sessions"]
+            assert "kept" in {entry["session"] for entry in listed}
+            assert httpx.get(f"{thread.url}/v1/anything").text == SECRET  # a program is served
+    assert len(seen) > 1000
+
+
+CONTROL = (
+    *("health", "ready", "metrics", "verify", "journal", "scenarios", "sessions", "sessions/kept"),
+    *("journal?session=kept", "ui", "ui/live", "ui/state", "ui/scenarios", "ui/play/hello"),
+)
+EMBEDDED = ("/nothing", "/v1/models", "/v1/chat/completions", "/journal", "/ui")
