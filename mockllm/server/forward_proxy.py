@@ -172,7 +172,7 @@ class ForwardProxy:
                 assert tls is not None
                 held.go_on(tls, server)
             await ended.wait()
-        except TimeoutError:
+        except (TimeoutError, ConnectionAbortedError):  # the latter of a handshake that stops
             self._gave_up()
         except OSError as error:
             self._notice(

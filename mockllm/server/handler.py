@@ -182,7 +182,10 @@ class Handler:
         """Answers a request, or refuses it."""
         if refusal is not None:
             refused = self._answers.refusal(arrival.path, refusal)
-            return await self._play(arrival, session, Chosen(refused.answer, refused.played))
+            answer = refused.answer
+            if ORIGIN_HEADER in arrival.headers:
+                answer = answer.hidden_from_pages()
+            return await self._play(arrival, session, Chosen(answer, refused.played))
         try:
             chosen = await self._answers.answer(arrival, session)
         except ConnectionResetError:

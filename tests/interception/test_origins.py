@@ -49,6 +49,7 @@ def test_a_forged_origin_is_refused(
             answer = httpx.request(method, thread.url + path, headers=headers, json=ASKED)
             assert answer.status_code == 403
             assert ORIGIN_HEADER in answer.text
+            assert not [name for name in answer.headers if name.startswith("access-control-")]
     assert service.exchanges("default") == ()
 
 

@@ -163,6 +163,10 @@ class HttpAnswer:
         )
         return self._with(headers)
 
+    def hidden_from_pages(self) -> HttpAnswer:
+        """The same answer without the headers by which pages of other origins may read it."""
+        return self._with(tuple(pair for pair in self.headers if pair[0] not in CORS))
+
     def with_headers(self, changed: Mapping[str, str]) -> HttpAnswer:
         """The same answer with other values of headers; those that it lacks come last.
 
