@@ -140,7 +140,7 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
     lists = known_lists(reporting, names)
     with progress_line() as progress, Interruptible() as interrupted:
         judged = judge_gateway(
-            gateway, cases, empty, progress=progress, goes_on=lambda: not interrupted.happened
+            gateway, cases, empty, progress=progress, goes_on=interrupted.goes_on
         )
     if judged.strangers:
         first = judged.strangers[0].received

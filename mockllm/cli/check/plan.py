@@ -26,20 +26,29 @@ T = TypeVar("T")
 
 
 class Interruptible:
-    """While it is entered, the first Ctrl-C ends the list of cases, and the second the program."""
+    """While it is entered, the first Ctrl-C ends the list of cases, and the second the program.
+
+    Before the first case there is no result to keep, and the first Ctrl-C ends the program: the
+    client may hang at its start.
+    """
 
     def __init__(self) -> None:
-        self.happened = False
+        self.happened = self._has_cases = False
+
+    def goes_on(self) -> bool:
+        """Whether the next case is tried."""
+        self._has_cases = True
+        return not self.happened
 
     def until(self, items: Iterable[T]) -> Iterator[T]:
         """The items until Ctrl-C."""
         for item in items:
-            if self.happened:
+            if not self.goes_on():
                 return
             yield item
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.happened:
+        if self.happened or not self._has_cases:
             raise KeyboardInterrupt
         self.happened = True
         click.echo("mockllm: stopping; again to stop at once", err=True)

@@ -201,7 +201,7 @@ def _plan_faults(options: CheckOptions) -> Plan:
             adapter=AdapterFrames(runner.hello.client.adapter, options.command),
             setting=options.setting,
             progress=line,
-            goes_on=lambda: not interrupted.happened,
+            goes_on=interrupted.goes_on,
         )
 
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules)
