@@ -11,10 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self, TypeVar
 
-import click
-
 import mockllm
 from mockllm.cli.check.options import CheckOptions
+from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
 from mockllm.conformance.attachments.messages import Hello
@@ -51,7 +50,7 @@ class Interruptible:
         if self.happened or not self._has_cases:
             raise KeyboardInterrupt
         self.happened = True
-        click.echo("mockllm: stopping; again to stop at once", err=True)
+        echo("mockllm: stopping; again to stop at once", err=True)
 
     def __enter__(self) -> Self:
         self._before = signal.signal(signal.SIGINT, self._interrupt)

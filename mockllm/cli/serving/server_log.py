@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from mockllm.cli.terminal.colour import in_colour
+from mockllm.cli.terminal.output import echo
 from mockllm.core.text import counted, printable, shorten
 from mockllm.errors import Problem
 
@@ -176,7 +177,7 @@ class ServerLog:
 
     def listening(self, url: str) -> None:
         if self._shows("address"):
-            self._output.line(f"mockllm listening on {url}")
+            self._output.line(printable(f"mockllm listening on {url}"))
         self._begin()
 
     def begin_beside(self, next_command: str) -> None:
@@ -282,7 +283,7 @@ class ServerLog:
         cells = (
             _clock(int(exchange.received.at)),
             f"{exchange.played.api or '-':<{self._api_width}}",
-            f"{exchange.scenario or '-':<{self._name_width}}",
+            f"{printable(exchange.scenario or '-'):<{self._name_width}}",
             f"{turn:<7}",
             outcome,
             f"{exchange.status:>3}",
@@ -318,7 +319,7 @@ class ServerLog:
             lines.append(f"next: {self._next}")
         self._put("summary", lines, **self._counts)
         if self._is_missing:
-            click.echo(f"mockllm: {text}", err=True)
+            echo(f"mockllm: {text}", err=True)
         return int(self._is_missing)
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
