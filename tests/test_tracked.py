@@ -55,7 +55,7 @@ def links(modes: dict[str, str]) -> list[str]:
     return sorted(path for path, mode in modes.items() if mode not in ("100644", "100755"))
 
 
-def unnamed_at_root(paths: Iterable[str]) -> list[str]:
+def unnamed_entries(paths: Iterable[str]) -> list[str]:
     """Entries of the root that neither an sdist includes nor `ROOT_FILES` explains."""
     manifest = tomllib.loads((ROOT / "pyproject.toml").read_text())
     included = manifest["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
@@ -67,7 +67,7 @@ def unnamed_at_root(paths: Iterable[str]) -> list[str]:
     )
 
 
-def unnamed_in_folders(texts: dict[str, str]) -> list[str]:
+def unnamed_files(texts: dict[str, str]) -> list[str]:
     """Files in folders, but Python's, whose names stand in no other file and in no family."""
     places: dict[str, set[str]] = defaultdict(set)
     for path in texts.keys() - {"tests/test_tracked.py"}:  # its samples name files that must not be
@@ -101,12 +101,12 @@ def test_no_links_are_tracked(modes: dict[str, str]) -> None:
 
 def test_each_entry_of_the_root_is_named(modes: dict[str, str]) -> None:
     """A clone has nothing that was left there by accident."""
-    assert unnamed_at_root(modes) == []
+    assert unnamed_entries(modes) == []
 
 
 def test_each_file_is_named(texts: dict[str, str]) -> None:
     """By another file, or by a family whose reader finds it."""
-    assert unnamed_in_folders(texts) == []
+    assert unnamed_files(texts) == []
 
 
 def test_the_tables_have_no_row_too_many(modes: dict[str, str]) -> None:
@@ -125,7 +125,7 @@ def test_a_link_is_refused(mode: str) -> None:
 @pytest.mark.parametrize("path", ["shared", "log/server.log", "scratch.py", "out.txt", "tmp/a.md"])
 def test_an_entry_of_the_root_that_nothing_names_is_refused(path: str) -> None:
     """Files and folders alike, and Python's too."""
-    assert unnamed_at_root(["README.md", path]) == [path.partition("/")[0]]
+    assert unnamed_entries(["README.md", path]) == [path.partition("/")[0]]
 
 
 @pytest.mark.parametrize(
@@ -134,5 +134,5 @@ def test_an_entry_of_the_root_that_nothing_names_is_refused(path: str) -> None:
 def test_a_file_that_nothing_names_is_refused(path: str, texts: dict[str, str]) -> None:
     """Its own text does not count."""
     name = path.rpartition("/")[2]
-    assert unnamed_in_folders({"a.py": "", path: name}) == [path]
-    assert unnamed_in_folders({"a.py": f"open('{name}')", path: name}) == []
+    assert unnamed_files({"a.py": "", path: name}) == [path]
+    assert unnamed_files({"a.py": f"open('{name}')", path: name}) == []

@@ -65,10 +65,10 @@ def nginx_conf() -> str:
 
 def test_the_ports_are_for_this_machine():
     """The journal shows what clients sent: nothing is published to other machines by itself."""
-    assert published() == ["127.0.0.1:8080:8080", "127.0.0.1:8081:8080"]
+    assert published_ports() == ["127.0.0.1:8080:8080", "127.0.0.1:8081:8080"]
 
 
-def published(**variables: str) -> list[str]:
+def published_ports(**variables: str) -> list[str]:
     found = services(**variables).values()
     return [port for service in found for port in service.get("ports", ())]
 
@@ -76,7 +76,7 @@ def published(**variables: str) -> list[str]:
 def test_a_server_for_colleagues():
     """Two variables say where every port is published, and under which name clients come."""
     given = {"MOCKLLM_BIND": "192.0.2.7", "MOCKLLM_HOST": "mock.example"}
-    assert published(**given) == ["192.0.2.7:8080:8080", "192.0.2.7:8081:8080"]
+    assert published_ports(**given) == ["192.0.2.7:8080:8080", "192.0.2.7:8081:8080"]
     servers = [one for one in services(**given).values() if one["image"] == "mockllm"]
     for server in servers:
         assert "mock.example" in parsed(server["command"])["allowed_hosts"]
