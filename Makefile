@@ -2,6 +2,8 @@
 # make check  lint, import rules, types and the quick tests, within a minute; run before each commit
 # make test   install what tests need, then lint, import rules, types and all tests but the heavy
 #             ones, whose number it prints; some ten minutes on two cores
+# make alone  clone the commit into an empty folder, collect all tests there, and run those that look
+#             for recorded traffic beside the checkout: they skip; a minute or two
 # make test-all  all of that and the tests that need heavy tool chains (Go, Java, Rust, llama.cpp),
 #             every client of docs/clients.md, and mutation; an hour; run before a release
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
@@ -76,7 +78,7 @@ PARTS := "tests/[a-c][a-h]*/" "tests/[a-c][i-z]*/" "tests/[d-p]*/" "tests/[q-z]*
 in_parts = failed=0; for part in $(PARTS); do \
 	$(BIN)/python -m pytest $(PYTEST) $(1) $$part || failed=1; done; exit $$failed
 
-.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways load-ready load conformance site docs release-check check bench mutants upstreams lint types lock clean
+.PHONY: demo test alone test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways load-ready load conformance site docs release-check check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -85,6 +87,14 @@ test: lint types
 	@$(MAKE) --no-print-directory --jobs 4 ready
 	@$(call in_parts,-m "not heavy")
 	@$(MAKE) --no-print-directory aiohttp-oldest
+
+# With this checkout's environment, so that nothing is installed twice; the clone's code comes first.
+alone: $(VENV)/.installed-test
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && git clone --quiet . "$$folder/mockllm" && \
+	cd "$$folder/mockllm" && export PYTHONPATH="$$PWD:$$PWD/pytest_plugin" && \
+	{ $(abspath $(BIN))/python -m pytest --collect-only -q > ../collected || { tail -50 ../collected; exit 1; }; } && \
+	tail -1 ../collected && \
+	$(abspath $(BIN))/python -m pytest $(PYTEST) -m "corpus and not heavy" tests
 
 test-all: lint types
 	@$(MAKE) --no-print-directory --jobs 4 ready-all

@@ -51,6 +51,7 @@ def for_all(
         signature = inspect.signature(check)
 
         def test(*given: Any, **made: Any) -> None:
+            assert table, "a law over no cases proves nothing"
             failed: dict[str, BaseException] = {}
             skipped: list[str] = []
             tried = [case for case in table if all(text in case[0] for text in _chosen)]

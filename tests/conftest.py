@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from mockllm import ServerOptions, ServerThread, loads
 from tests.cases import choose_cases, forget_cases
+from tests.import_graph import modules_that_import
 from tests.timeouts import GIVE_UP
 
 # A deadline, and the check that examples are generated quickly, would measure the machine's load.
@@ -192,10 +193,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks as slow the heavy tests, those with client SDKs, those that run pytest, and the modules
-    in `SLOW`.
+    in `SLOW`; for `-m corpus`, marks the modules that can look for recorded traffic.
 
     Importing an SDK takes longer than all the tests that use it.
     """
+    if "corpus" in config.option.markexpr:
+        readers = modules_that_import(Path(__file__).with_name("corpus.py"))
+        for item in items:
+            if item.path in readers:
+                item.add_marker(pytest.mark.corpus)
     config.stash[HEAVY] = sum(item.get_closest_marker("heavy") is not None for item in items)
     for item in items:
         runs_pytest = "pytester" in getattr(item, "fixturenames", ())

@@ -52,6 +52,17 @@ def test_without_a_case_to_try_the_test_skips() -> None:
         law()
 
 
+def test_a_law_over_no_cases_fails() -> None:
+    """A list of files that is empty by mistake proves nothing. The reason to skip is a mark."""
+
+    @for_all("number", [])
+    def law(number: int) -> None:
+        raise AssertionError(number)
+
+    with pytest.raises(AssertionError, match="over no cases"):
+        law()
+
+
 def test_a_wrong_table_is_an_error() -> None:
     """A case has a value for each name, and no marks."""
     with pytest.raises(ValueError, match=r"case 0 has 1 values, not 2: \(1,\)"):

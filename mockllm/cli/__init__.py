@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 import mockllm
+from mockllm.cli.terminal.output import echo
 from mockllm.core.text import did_you_mean
 from mockllm.errors import MockLLMError, NotStartedError, ScenarioError
 
@@ -82,7 +83,7 @@ class CommandLine(click.Group):
         except (click.ClickException, MockLLMError, OSError) as error:
             if not standalone_mode:
                 raise
-            click.echo(f"mockllm: {_message(error)}", err=True)
+            echo(f"mockllm: {_message(error)}", err=True)
             sys.exit(error.exit_code if isinstance(error, NotStartedError) else _FAILED)
         if not standalone_mode:
             return code
@@ -93,7 +94,7 @@ def _message(error: Exception) -> str:
     match error:
         case ScenarioError(problems=problems):
             for problem in problems:
-                click.echo(str(problem), err=True)
+                echo(str(problem), err=True)
             count = len(problems)
             return f"{count} problem{'s' * (count > 1)} in the scenarios"
         case click.UsageError(ctx=context) if context is not None:
@@ -150,10 +151,10 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
         return
     from mockllm.cli.terminal.installation import findings, installed_version
 
-    click.echo(f"mockllm, version {installed_version()}")
+    echo(f"mockllm, version {installed_version()}")
     problems = findings()
     for line in problems:
-        click.echo(f"mockllm: {line}", err=True)
+        echo(f"mockllm: {line}", err=True)
     context.exit(1 if problems else 0)
 
 
@@ -186,4 +187,4 @@ def main(context: click.Context) -> None:
       mockllm docs                      the pages of the documentation
     """
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        echo(context.get_help())

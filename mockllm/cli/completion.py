@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from mockllm.cli.terminal.output import echo
+
 _SHELLS = ("bash", "zsh", "fish")
 
 
@@ -23,4 +25,4 @@ def completion(context: click.Context, shell: str) -> None:
     program = context.find_root()
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(program.command, {}, "mockllm", "_MOCKLLM_COMPLETE").source().strip())
+    echo(kind(program.command, {}, "mockllm", "_MOCKLLM_COMPLETE").source().strip())

@@ -20,6 +20,7 @@ import click
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules
 from mockllm.cli.scrub import files_below, rewrite
+from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
@@ -112,7 +113,7 @@ def convert_tests(
     if run and not write:
         raise UsageError("--run runs the converted tests, so it needs --write")
     if sys.stderr.isatty():
-        click.echo("mockllm: running the tests with VCR; that takes as long as they do", err=True)
+        echo("mockllm: running the tests with VCR; that takes as long as they do", err=True)
     tests = _run(paths)
     using = [test for test in tests if test.uses_vcr]
     problems, remarks = _convert_sources(paths, using, write=write)
@@ -123,14 +124,12 @@ def convert_tests(
             problems += _convert_cassettes(test, cassettes, write=write)
     for title, lines in (("to know", remarks), ("not converted", problems)):
         if lines:
-            click.echo("\n  ".join([f"\n{title}:", *lines]))
+            echo("\n  ".join([f"\n{title}:", *lines]))
     if not write:
-        click.echo("\nnothing was changed; with --write it is")
+        echo("\nnothing was changed; with --write it is")
     lost = _compare(tests, _run(paths)) if run else problems
     if write and using and not lost:
-        click.echo(
-            f"\nnext: pytest {shlex.join(map(str, paths))}; the cassettes can be deleted then"
-        )
+        echo(f"\nnext: pytest {shlex.join(map(str, paths))}; the cassettes can be deleted then")
     context.exit(1 if lost else 0)
 
 
@@ -171,14 +170,14 @@ def _compare(before: list[_Test], after: list[_Test]) -> list[_Test]:
     using = [test for test in before if test.uses_vcr or test.recorded]
     passed = [test for test in using if test.outcome == "passed"]
     lost = [test for test in passed if test.test not in now or now[test.test].outcome != "passed"]
-    click.echo(f"\n{len(passed) - len(lost)} of {counted(len(passed), 'test')} that passed pass")
+    echo(f"\n{len(passed) - len(lost)} of {counted(len(passed), 'test')} that passed pass")
     for test in lost:
-        click.echo(f"  {test.test}: {_reason(now.get(test.test))}")
+        echo(f"  {test.test}: {_reason(now.get(test.test))}")
     others = [test for test in using if test.outcome not in ("passed", "skipped")]
     if others:
-        click.echo(f"{counted(len(others), 'test')} did not pass before:")
+        echo(f"{counted(len(others), 'test')} did not pass before:")
     for test in others:
-        click.echo(f"  {test.test}: {_reason(test)}")
+        echo(f"  {test.test}: {_reason(test)}")
     return lost
 
 
@@ -226,9 +225,9 @@ def _convert_sources(
             continue
         if write:
             rewrite(file, conversion.source.encode())
-            click.echo(f"converted {file}")
+            echo(f"converted {file}")
         else:
-            click.echo(_diff(file, source, conversion.source), nl=False)
+            echo(_diff(file, source, conversion.source), nl=False)
     return problems, remarks
 
 
@@ -252,7 +251,7 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
             yield f"{test.test}: it does not pass with VCR, and has no cassette in {base}"
         return
     if test.folder.is_dir() and any(test.folder.iterdir()):
-        click.echo(f"{test.test}: {test.folder} is there already and stays as it is")
+        echo(f"{test.test}: {test.folder} is there already and stays as it is")
         return
     with TemporaryDirectory() as work:
         results = _imported(files, played, Path(work))
@@ -260,7 +259,7 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
             _move(Path(work), test.folder)
     count = sum(result.line.outcome != "skipped" for result in results)
     sources = ", ".join(map(str, files))
-    click.echo(f"{test.test}: {sources} -> {test.folder} ({count} of {len(results)} exchanges)")
+    echo(f"{test.test}: {sources} -> {test.folder} ({count} of {len(results)} exchanges)")
     yield from (
         str(result)
         for result in results

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from mockllm.cli.listing import print_table
+from mockllm.cli.terminal.output import echo
 from mockllm.core import documentation
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
@@ -47,7 +48,7 @@ def docs(name: str | None, web: bool) -> None:
         rows = [(page, _title(file)) for page, file in pages.items()]
         print_table([("PAGE", "TITLE"), *rows])
         if documentation.SITE:
-            click.echo(f"\nwith search: {documentation.SITE}/")
+            echo(f"\nwith search: {documentation.SITE}/")
         return
     wanted = name.partition("#")[0].removeprefix("docs/").removesuffix(".md")
     if wanted not in pages:
@@ -58,7 +59,7 @@ def docs(name: str | None, web: bool) -> None:
     if web:
         click.launch(documentation.page(wanted))
         return
-    show = click.echo_via_pager if sys.stdout.isatty() else click.echo
+    show = click.echo_via_pager if sys.stdout.isatty() else echo
     show(pages[wanted].read_text(encoding="utf-8"))
 
 

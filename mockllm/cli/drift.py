@@ -22,6 +22,7 @@ from mockllm.cli.options.recording import (
     services,
     upstream_options,
 )
+from mockllm.cli.terminal.output import echo
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 
@@ -119,7 +120,7 @@ def drift(
         raise UsageError("there are no recordings: no turn of these scenarios has a tape")
     chosen = select(found, include, sample)
     sent, failed = _destinations(chosen, services(upstreams, os.environ), headers)
-    click.echo(_announcement(sent))
+    echo(_announcement(sent))
     if sent and not yes:
         _confirm()
     answers = _send(sent, trust_env=trust_env)
@@ -129,7 +130,7 @@ def drift(
     _write(report, json_file, html_file)
     from mockllm.drift.report import EXIT_CODES, report_text
 
-    click.echo(report_text(report))
+    echo(report_text(report))
     context.exit(EXIT_CODES[report.verdict])
 
 

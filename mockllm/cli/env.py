@@ -7,6 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import click
 
+from mockllm.cli.terminal.output import echo
 from mockllm.errors import UsageError
 
 
@@ -58,4 +59,4 @@ def env(url: str, session: str | None, export: bool) -> None:
         root = f"{root}/s/{session}"
     variables = {**client_environment(base_urls(root)), "MOCKLLM_URL": root}
     for name, value in variables.items():
-        click.echo(f"{'export ' if export else ''}{name}={value}")
+        echo(f"{'export ' if export else ''}{name}={value}")

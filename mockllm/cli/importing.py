@@ -13,6 +13,7 @@ import click
 
 from mockllm.cli.options.parameters import match_ignore_option
 from mockllm.cli.options.recording import output_option, redaction_options, redaction_rules
+from mockllm.cli.terminal.output import echo
 from mockllm.core.text import counted
 from mockllm.scenario.model import Ignored
 
@@ -84,13 +85,13 @@ def import_(
     if as_json:
         # Names of files and paths of URLs may have secrets too.
         shown = redactor.json(_as_json(results))
-        click.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+        echo(json.dumps(shown, ensure_ascii=False, indent=2))
     else:
         lines = [*map(str, results), _summary(results)]
-        click.echo(redactor.text("\n".join(lines)))
+        echo(redactor.text("\n".join(lines)))
     sums = _totals(results)
     if sums["scenarios"] and not as_json:
-        click.echo(f"next: mockllm serve {shlex.quote(str(output))}")
+        echo(f"next: mockllm serve {shlex.quote(str(output))}")
     context.exit(1 if sums["skipped"] == sums["exchanges"] else 2 if sums["not_found"] else 0)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from mockllm.cli.terminal.output import echo
 from mockllm.errors import UsageError
 from mockllm.protocols.environment import MOCK_KEY
 from mockllm.replay.loading import shipped_folder
@@ -59,11 +60,11 @@ def init(folder: Path, language: str | None) -> None:
 
 def _runner(language: str, folder: Path) -> None:
     for file in copy_runner(language, folder):
-        click.echo(f"wrote {file}")
-    click.echo("\nBuild and check it:\n" if len(steps(language)) > 1 else "\nCheck it:\n")
+        echo(f"wrote {file}")
+    echo("\nBuild and check it:\n" if len(steps(language)) > 1 else "\nCheck it:\n")
     for line in (f"cd {shlex.quote(str(folder))}", *steps(language)):
-        click.echo(f"  {line}")
-    click.echo(f"\nThen put your client in its place: {folder / 'README.md'} names the file.")
+        echo(f"  {line}")
+    echo(f"\nThen put your client in its place: {folder / 'README.md'} names the file.")
 
 
 def _first_scenario(folder: Path) -> None:
@@ -78,15 +79,15 @@ def _first_scenario(folder: Path) -> None:
         raise UsageError(
             f"{target} is there already and stays as it is; name another folder"
         ) from None
-    click.echo(f"wrote {target}\n")
-    click.echo("Serve it:\n")
-    click.echo(f"  mockllm serve {quoted}\n")
-    click.echo("Ask it, from another terminal:\n")
+    echo(f"wrote {target}\n")
+    echo("Serve it:\n")
+    echo(f"  mockllm serve {quoted}\n")
+    echo("Ask it, from another terminal:\n")
     for line in (*curl(_URL, FIRST_MODEL), "", *_PYTHON):
-        click.echo(f"  {line}".rstrip())
-    click.echo("\nSee what a client gets, and check what you change:\n")
-    click.echo(f"  mockllm show weather --scenarios {quoted} --api responses --timing")
-    click.echo(f"  mockllm validate {quoted}")
+        echo(f"  {line}".rstrip())
+    echo("\nSee what a client gets, and check what you change:\n")
+    echo(f"  mockllm show weather --scenarios {quoted} --api responses --timing")
+    echo(f"  mockllm validate {quoted}")
 
 
 def curl(url: str, model: str) -> tuple[str, ...]:

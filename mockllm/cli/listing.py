@@ -12,6 +12,8 @@ from unicodedata import combining, east_asian_width
 import click
 
 from mockllm.cli.options.parameters import json_option, path_arguments, read_scenarios
+from mockllm.cli.terminal.output import echo
+from mockllm.core.text import printable
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 
@@ -37,7 +39,7 @@ def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
         from mockllm.server.control.routes import described
 
         listed = [described(scenario) for scenario in scenarios]
-        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
     print_table([_HEAD, *map(_row, scenarios)])
 
@@ -64,8 +66,8 @@ def _tools(names: list[str]) -> str:
 def print_table(rows: Iterable[tuple[str, ...]]) -> None:
     """Prints rows in columns, on a terminal cut to its width."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for line in _table(rows):
-        click.echo(fitted(line, width) if width else line)
+    for line in _table(tuple(map(printable, row)) for row in rows):
+        echo(fitted(line, width) if width else line)
 
 
 def fitted(line: str, width: int) -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from mockllm.cli.options.parameters import json_option
+from mockllm.cli.terminal.output import echo
 
 
 @click.command("profiles")
@@ -25,10 +26,10 @@ def list_profiles(as_json: bool) -> None:
 
     listed = profiles().values()
     if as_json:
-        click.echo(json.dumps([*map(asdict, listed)], indent=2))
+        echo(json.dumps([*map(asdict, listed)], indent=2))
         return
     for number, profile in enumerate(listed):
-        click.echo(f"{'' if not number else chr(10)}{profile.name}: {profile.title}")
+        echo(f"{'' if not number else chr(10)}{profile.name}: {profile.title}")
         for figure in profile.figures:
-            click.echo(f"  {figure.key}={figure.value}: {figure.measured}")
-        click.echo(f"  {profile.source} ({profile.date})")
+            echo(f"  {figure.key}={figure.value}: {figure.measured}")
+        echo(f"  {profile.source} ({profile.date})")

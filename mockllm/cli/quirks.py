@@ -13,6 +13,7 @@ import click
 
 from mockllm.cli.listing import print_table
 from mockllm.cli.options.parameters import API, json_option
+from mockllm.cli.terminal.output import echo
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api
 
@@ -51,11 +52,11 @@ def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
     if api is not None:
         listed = [quirk for quirk in listed if quirk.applies_to(api)]
     if as_json:
-        click.echo(json.dumps([*map(_as_json, listed)], indent=2, ensure_ascii=False))
+        echo(json.dumps([*map(_as_json, listed)], indent=2, ensure_ascii=False))
     elif names:
         for quirk in listed:
             for line in _details(quirk, api or quirk.apis[0]):
-                click.echo(line)
+                echo(line)
     else:
         print_table([_HEAD, *map(_row, listed)])
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mockllm.cli.options.parameters import EXISTING
+from mockllm.cli.terminal.output import echo
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 
@@ -69,10 +70,10 @@ def _write(results: list[Results], output: Path | None, one_page: Path | None) -
     count = counted(len(results), "client")
     if output is not None:
         build_site(results, output)
-        click.echo(f"{output / 'index.html'}: {count}")
+        echo(f"{output / 'index.html'}: {count}")
     if one_page is not None:
         write_report(one_page, overview_page(results))
-        click.echo(f"{one_page}: {count}")
+        echo(f"{one_page}: {count}")
 
 
 def _read(paths: tuple[Path, ...]) -> Iterator[Results]:
@@ -93,7 +94,7 @@ def _compare(paths: tuple[Path, ...], *, as_json: bool) -> int:
     if len(paths) != 2 or any(path.is_dir() for path in paths):
         raise click.UsageError("--diff takes two results files: OLD NEW")
     changes = diff(*map(read_results, paths))
-    click.echo(json.dumps(diff_json(changes), indent=2) if as_json else diff_text(changes))
+    echo(json.dumps(diff_json(changes), indent=2) if as_json else diff_text(changes))
     if changes.of("worse"):
         return 1
     return 2 if changes.unknown else 0

@@ -12,6 +12,7 @@ import click
 from mockllm.cli.options.parameters import API, read_scenarios, scenarios_option
 from mockllm.cli.show import is_case, scenario_named, scenario_names, show
 from mockllm.cli.terminal.installation import findings, installed_version
+from mockllm.cli.terminal.output import echo
 from mockllm.core import documentation
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.dump import dump
@@ -47,15 +48,15 @@ def report_bug(
     if name is not None and not is_case(name):
         scenario = scenario_named(name, read_scenarios(paths))
     for line in _versions():
-        click.echo(line)
+        echo(line)
     if scenario is not None:
-        click.echo(f"\n### The scenario\n\n```yaml\n{dump(scenario).rstrip()}\n```")
+        echo(f"\n### The scenario\n\n```yaml\n{dump(scenario).rstrip()}\n```")
     if name is not None:
-        click.echo(f"\n### The bytes of `{name}`, turn {turn}\n\n```text")
+        echo(f"\n### The bytes of `{name}`, turn {turn}\n\n```text")
         context.invoke(show, scenario=name, paths=paths, api=api, turn=turn)
-        click.echo("```")
+        echo("```")
     where = f" at {documentation.REPOSITORY}/issues/new/choose" if documentation.REPOSITORY else ""
-    click.echo(f"mockllm: add what you expected, and report it{where}", err=True)
+    echo(f"mockllm: add what you expected, and report it{where}", err=True)
 
 
 def _versions() -> Iterator[str]:

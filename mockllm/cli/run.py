@@ -23,6 +23,7 @@ from mockllm.cli.options.parameters import (
     scenarios_option,
 )
 from mockllm.cli.serving.child import run_beside
+from mockllm.cli.terminal.output import echo
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.replay.sessions.exchange import Exchange
@@ -125,7 +126,7 @@ def run(
         port=port,
         grace=_GRACE,
         log=exchanges.append,
-        notice=partial(click.echo, err=True),
+        notice=partial(echo, err=True),
     )
     thread = ServerThread(read_scenarios(paths), options)
     code = run_beside(thread, command)
@@ -139,7 +140,7 @@ def run(
         **rules,
     )
     for line in verdict.lines:
-        click.echo(line, err=True)
+        echo(line, err=True)
     context.exit(code or (0 if verdict.good else 1))
 
 

@@ -11,6 +11,7 @@ import click
 
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules, secret_options
+from mockllm.cli.terminal.output import echo
 from mockllm.core.text import counted
 
 _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".har", ".sse", ".txt"))
@@ -45,11 +46,11 @@ def scrub(context: click.Context, /, paths: tuple[Path, ...], check: bool, **sec
     files = _read(paths)
     for name, data in files.items():
         if is_binary(data):
-            click.echo(f"{name}: is no text; only the text in it is searched")
+            echo(f"{name}: is no text; only the text in it is searched")
     changed = scrubbed(files, Redactor(rules))
     for scrubbed_file in changed:
         for finding in scrubbed_file.findings:
-            click.echo(str(finding))
+            echo(str(finding))
         if scrubbed_file.content is not None and not check:
             rewrite(Path(scrubbed_file.file), scrubbed_file.content)
     count = sum(
@@ -57,7 +58,7 @@ def scrub(context: click.Context, /, paths: tuple[Path, ...], check: bool, **sec
         for scrubbed_file in changed
         for finding in scrubbed_file.findings
     )
-    click.echo(_summary(count, len(files), check=check))
+    echo(_summary(count, len(files), check=check))
     unread = any(scrubbed_file.content is None for scrubbed_file in changed)
     context.exit(1 if unread or (check and count) else 0)
 

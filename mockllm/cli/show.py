@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.parameters import API, quirk_option, read_scenarios, scenarios_option
+from mockllm.cli.terminal.output import echo, write_bytes
 from mockllm.core.text import did_you_mean
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import Api, Scenario
@@ -128,17 +129,16 @@ def _case_answer(name: str, paths: tuple[Path, ...]) -> HttpAnswer:
 
 def _report_reply(played: RecordedAnswer) -> None:
     reason = "; ".join((played.why, *played.problems))
-    click.echo(f"mockllm: the reply, not the recording ({reason})", err=True)
+    echo(f"mockllm: the reply, not the recording ({reason})", err=True)
 
 
 def _print(answer: HttpAnswer, timing: bool) -> None:
     for data in _formatted(answer, timing):
-        sys.stdout.buffer.write(data)
+        write_bytes(data)
     if not answer.streamed and sys.stdout.isatty():
-        sys.stdout.buffer.write(b"\n")
-    sys.stdout.buffer.flush()
+        echo()
     if answer.fault is not None:
-        click.echo(f"mockllm: {_fault_line(answer, answer.fault)}", err=True)
+        echo(f"mockllm: {_fault_line(answer, answer.fault)}", err=True)
 
 
 _ENDINGS: dict[Ending, str] = {
@@ -265,5 +265,4 @@ def export(
     if output is not None:
         output.write_bytes(text)
         return
-    sys.stdout.buffer.write(text)
-    sys.stdout.buffer.flush()
+    write_bytes(text)

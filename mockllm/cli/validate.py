@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mockllm.cli.options.parameters import path_arguments, read_scenarios
+from mockllm.cli.terminal.output import echo
 from mockllm.core import documentation
 from mockllm.core.text import counted
 from mockllm.errors import Problem, ScenarioError
@@ -78,18 +79,18 @@ def validate(
     except ScenarioError as error:
         problems = error.problems
     if as_json:
-        click.echo(json.dumps([asdict(problem) for problem in problems], indent=2))
+        echo(json.dumps([asdict(problem) for problem in problems], indent=2))
     else:
         for problem in problems:
-            click.echo(str(problem))
+            echo(str(problem))
         for loss in _losses(scenarios) if losses else ():
-            click.echo(loss)
-        click.echo(_summary(scenarios, problems))
+            echo(loss)
+        echo(_summary(scenarios, problems))
     context.exit(1 if problems else 0)
 
 
 def _warn(warning: Problem) -> None:
-    click.echo(f"warning: {warning}", err=True)
+    echo(f"warning: {warning}", err=True)
 
 
 def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
@@ -125,10 +126,10 @@ def _too_old(scenarios: tuple[Scenario, ...], most: MaxAge | None) -> Iterator[P
         if most.is_error:
             yield Problem(file, 1, 1, "", sentence)
         else:
-            click.echo(f"warning: {file}: {sentence}", err=True)
+            echo(f"warning: {file}: {sentence}", err=True)
     if found.undated:
         count = counted(len(found.undated), "recording")
-        click.echo(f"warning: no date is known of {count}: {found.undated[0]}", err=True)
+        echo(f"warning: no date is known of {count}: {found.undated[0]}", err=True)
 
 
 def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
@@ -167,4 +168,4 @@ def schema() -> None:
     language["$defs"]["api"]["enum"] = list(PROTOCOLS)
     if documentation.SITE:
         language["$id"] = f"{documentation.SITE}/scenario.schema.json"
-    click.echo(json.dumps(language, indent=2))
+    echo(json.dumps(language, indent=2))

@@ -21,18 +21,29 @@ def json_as_yaml(value: Any) -> str:
 
 
 NOT_VISIBLE = (
-    "\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e"
+    "\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e"
     "\u2060-\u2069\ufeff\ufff9-\uffff\ud800-\udfff"
 )
 """The characters, in a class of a pattern, that are not seen, or change what is seen: controls of a
 terminal, marks for the direction of text."""
 
 _NOT_VISIBLE = re.compile(f"[{NOT_VISIBLE}]")
+_NOT_VISIBLE_IN_LINES = re.compile(rf"(?!\t|\r?\n)[{NOT_VISIBLE}]")
 
 
 def printable(text: str) -> str:
     """One line of text, or of JSON, for a terminal: what is not visible in it is escaped."""
-    return _NOT_VISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _NOT_VISIBLE.sub(_escape, text)
+
+
+def printable_lines(text: str) -> str:
+    """Lines of text, or of JSON, for a terminal: what is not visible in them is escaped, but for
+    tabs and line ends."""
+    return _NOT_VISIBLE_IN_LINES.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def readable_header(value: bytes) -> str:

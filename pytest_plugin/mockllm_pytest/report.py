@@ -12,7 +12,7 @@ from typing import Any
 from mockllm.checking.conversations.judge import Verification, verify, why_unknown
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.request import Request
-from mockllm.core.text import counted, shorten
+from mockllm.core.text import counted, printable_lines, shorten
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.filling import played_selection
@@ -62,7 +62,7 @@ class Verdict:
         if more:
             lines += [f"Also: {more[0]}", *(f"      {mistake}" for mistake in more[1:]), ""]
         lines += [*self.hints, f"To allow it: {self.allow}"]
-        return "\n".join(lines)
+        return printable_lines("\n".join(lines))
 
 
 _REFUSED = {
@@ -113,7 +113,7 @@ def judge(
         once=not allowed.extra_requests,
         require=allowed.require,
     )
-    remarks = tuple(map(str, verification.remarks))
+    remarks = tuple(printable_lines(str(remark)) for remark in verification.remarks)
     mistakes = sorted(
         _mistakes(session, scenarios, required, verification), key=lambda mistake: mistake.number
     )
@@ -258,7 +258,7 @@ _OUTCOMES = {
 def format_exchanges(
     name: str, journal: Sequence[Exchange], scenarios: Mapping[str, Scenario]
 ) -> str:
-    """The requests and answers of a session, two lines for each.
+    """The requests and answers of a session, two lines for each, for a terminal.
 
     Args:
         name: of the session.
@@ -272,7 +272,7 @@ def format_exchanges(
         lines += _exchange_lines(exchange, scenarios)
     if count > _MOST_EXCHANGES:
         lines.append(f"  ... and {count - _MOST_EXCHANGES} more")
-    return "\n".join(lines)
+    return printable_lines("\n".join(lines))
 
 
 def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator[str]:

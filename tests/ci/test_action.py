@@ -48,7 +48,7 @@ _STEP = {
         _object("run shell", run=_TEXT, shell={"const": "bash"}, **_COMMON),
         _object(
             "uses",
-            uses={"type": "string", "pattern": r"^[\w-]+/[\w-]+@v\d+$"},
+            uses={"type": "string", "pattern": r"^[\w-]+/[\w-]+@[0-9a-f]{40}$"},
             **{"with": _ENV},
             **_COMMON,
         ),

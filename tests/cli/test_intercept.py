@@ -2,12 +2,16 @@
 
 import json
 import socket
+import ssl
 import sys
 
+import httpx
 import pytest
 
 from mockllm.replay.loading import load
+from tests.cases import for_all
 from tests.server.recording.odd_upstream import OddUpstream, message_events, script, text_events
+from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow
 
@@ -140,6 +144,27 @@ def test_a_server_with_tls(program, folder):
     asked = program("run", "--scenarios", folder, "--", *command, **variables)
     _, output, _ = asked.end()
     assert output == f"200 {server.url}/v1/chat/completions\n"
+
+
+@for_all(
+    "arguments", [["serve", "--proxy"], ["serve", "--tls"], ["record", "-o", "out", "--proxy"]]
+)
+def test_a_quiet_server_says_what_clients_need(arguments, program, folder, tmp_path, monkeypatch):
+    """Each address, and what to trust; a client that knows nothing else gets an answer."""
+    monkeypatch.chdir(tmp_path)
+    name, *options = arguments
+    paths = [folder] if name == "serve" else ["--intercept", "api.example"]
+    server = program(name, *paths, *options, "--port", "0", "--quiet").listening()
+    asked, proxy = f"{server.url}/_mockllm/health", None
+    if "--proxy" in options:
+        proxy = server.line().removeprefix("and, as a proxy, on ")
+        asked = "https://api.openai.com/v1/models" if name == "serve" else asked
+    file = server.line().removeprefix("with the certificate to trust in ")
+    trusted = ssl.create_default_context(cafile=file)
+    with httpx.Client(proxy=proxy, verify=trusted, trust_env=False, timeout=GIVE_UP) as client:
+        assert client.get(asked).status_code == 200
+    server.signal()
+    assert server.end()[1] in ("", "0 recorded\n")
 
 
 AGENT = """#!{python}

@@ -15,8 +15,12 @@ from tests.deployment.command_lines import ROOT, parsed, program, run, schema_pr
 FILE = ROOT / "compose.yaml"
 
 
-def services() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text())["services"]
+def services(**variables: str) -> dict[str, dict[str, Any]]:
+    """The services with these variables of the environment, and else with the defaults."""
+    text = re.sub(
+        r"\$\{(\w+):-(.*?)\}", lambda use: variables.get(use[1], use[2]), FILE.read_text()
+    )
+    found: dict[str, dict[str, Any]] = yaml.safe_load(text)["services"]
     return found
 
 
@@ -49,7 +53,7 @@ def test_the_names_fit():
     for service in services().values():
         assert set(service.get("depends_on", {})) <= names
         if service["image"] == "mockllm":
-            assert set(parsed(service["command"])["allowed_hosts"]) <= names
+            assert set(parsed(service["command"])["allowed_hosts"]) <= names | {"localhost"}
 
 
 def nginx_conf() -> str:
@@ -61,9 +65,21 @@ def nginx_conf() -> str:
 
 def test_the_ports_are_for_this_machine():
     """The journal shows what clients sent: nothing is published to other machines by itself."""
-    published = [port for service in services().values() for port in service.get("ports", ())]
-    assert all(port.startswith("127.0.0.1:") for port in published)
-    assert len({port.rsplit(":", 1)[0] for port in published}) == len(published) == 2
+    assert published_ports() == ["127.0.0.1:8080:8080", "127.0.0.1:8081:8080"]
+
+
+def published_ports(**variables: str) -> list[str]:
+    found = services(**variables).values()
+    return [port for service in found for port in service.get("ports", ())]
+
+
+def test_a_server_for_colleagues():
+    """Two variables say where every port is published, and under which name clients come."""
+    given = {"MOCKLLM_BIND": "192.0.2.7", "MOCKLLM_HOST": "mock.example"}
+    assert published_ports(**given) == ["192.0.2.7:8080:8080", "192.0.2.7:8081:8080"]
+    servers = [one for one in services(**given).values() if one["image"] == "mockllm"]
+    for server in servers:
+        assert "mock.example" in parsed(server["command"])["allowed_hosts"]
 
 
 @pytest.mark.slow
@@ -81,7 +97,9 @@ def test_docker_compose_reads_it():
             pytest.skip("docker has no compose here")
         plugin = ["docker-compose"]
     printed = run(*plugin, "--file", FILE, "--profile", "replicas", "config")
-    assert set(yaml.safe_load(printed)["services"]) == set(services())
+    read = yaml.safe_load(printed)["services"]
+    assert set(read) == set(services())
+    assert "--allow-host=localhost" in read["mockllm"]["command"]
 
 
 @pytest.mark.slow

@@ -56,6 +56,9 @@ def test_every_other_command_names_what_is_there(tmp_path):
     seen = set()
     for words in commands():
         match words:
+            case [bind, host, "docker", "compose", "up"] if "=" in bind and "=" in host:
+                used = set(re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text()))
+                assert {word.partition("=")[0] for word in (bind, host)} == used
             case ["docker", "compose", "--profile", profile, "up", "--wait", service]:
                 assert profile in COMPOSE[service]["profiles"]
             case ["kubectl", "apply", "-k", folder]:
@@ -70,6 +73,8 @@ def test_every_other_command_names_what_is_there(tmp_path):
                 assert {word for word in options if word[0] == "-"} <= set(tools[words[0]])
             case ["yes", *_]:
                 pass
+            case ["eval", command]:
+                parsed(shlex.split(command.removeprefix("$(").removesuffix(")"))[1:])
             case ["docker", "compose", "up"] | ["docker", "build", *_]:
                 pass
             case ["docker", "run", *_] | ["mockllm", *_] | ["pip", *_] | ["curl", *_]:

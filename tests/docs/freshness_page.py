@@ -25,10 +25,10 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.tapes.captured import Captured, detected, recorded_at, request_of
 from mockllm.tapes.recorded_turn import answer_carrier, recorded_turn
+from tests.corpus import CORPUS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "freshness.md"
-CORPUS = ROOT.parent / "shared" / "corpus"
 
 HEAD = """\
 # How fresh the encoders are

@@ -17,7 +17,7 @@ from mockllm.importers.reading import Unread
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.folder import Folder
 from mockllm.tapes.captured import detected
-from tests.importers.corpus import read, recorded_files, suite_files, title
+from tests.corpus import read, recorded_files, suite_files, title
 
 PAGE = Path(__file__).parents[2] / "docs" / "importing.md"
 BEGIN, END = "<!-- imports: begin -->", "<!-- imports: end -->"

@@ -2,11 +2,12 @@
 
 import pytest
 
-from tests.docs.freshness_page import CORPUS, PAGE, page
+from tests.corpus import needs_corpus
+from tests.docs.freshness_page import PAGE, page
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded traffic is not beside the checkout")
+@needs_corpus
 def test_the_page_is_up_to_date() -> None:
     """docs/freshness.md is as generated: `python -m tests.docs.freshness_page` writes it."""
     assert PAGE.read_text() == page()

@@ -19,7 +19,7 @@ from mockllm.framing.ndjson import NDJSON
 from mockllm.protocols.routes import CARRIERS
 from mockllm.tapes.recorded_turn import carrier_of
 from tests.cases import for_all
-from tests.importers.corpus import CORPUS
+from tests.corpus import CORPUS, needs_corpus
 
 VALUES = st.lists(st.dictionaries(st.text(max_size=5), st.text() | st.integers(), max_size=3))
 NAMES = st.text("abcdeXYZ", min_size=1)
@@ -181,7 +181,7 @@ def test_a_last_line_is_a_frame_if_its_json_is_whole() -> None:
 RECORDED = sorted((CORPUS / "wires").glob("bedrock-*-stream/*.yaml"))
 
 
-@pytest.mark.skipif(not RECORDED, reason="the recorded traffic is not here")
+@needs_corpus
 def test_every_recorded_stream_is_written_again_byte_for_byte() -> None:
     frames = 0
     for file in RECORDED:

@@ -61,7 +61,7 @@ from tests.checking.conversations.request_bodies import body as request_body
 from tests.checking.conversations.test_conversations import BAD_TOOLS
 from tests.checking.mutants import MUTANTS as ALL_MUTANTS
 from tests.checking.mutants.altered import forget_streams
-from tests.importers.corpus import read as read_exchanges
+from tests.corpus import read as read_exchanges
 from tests.redaction.secrets import secret
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS

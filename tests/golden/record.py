@@ -24,12 +24,12 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from tests.corpus import CORPUS
 from tests.golden import access
 from tests.timeouts import GIVE_UP
 
 HERE = Path(__file__).parent
 DIGESTS = HERE / "digests.json"
-CORPUS = HERE.parents[2] / "shared" / "corpus"
 SUITE_SAMPLE = 40
 
 Texts = Iterator[tuple[str, bytes]]

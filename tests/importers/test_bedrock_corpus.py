@@ -13,7 +13,7 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 from mockllm.tapes.captured import Captured, detected
 from mockllm.tapes.recorded_turn import recorded_turn
-from tests.importers.corpus import CORPUS, needs_corpus, read
+from tests.corpus import CORPUS, needs_corpus, read
 
 pytestmark = needs_corpus
 

@@ -16,8 +16,8 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 from mockllm.tapes.captured import detected
 from tests.cases import for_all
+from tests.corpus import needs_corpus, read, recorded_files, title
 from tests.entries import played_entry
-from tests.importers.corpus import needs_corpus, read, recorded_files, title
 from tools.accumulators import BREAKS, CLIENT_CALLS
 from tools.sdks import playing
 
@@ -36,7 +36,7 @@ every_exchange = for_all("source", EXCHANGES, ids=IDS.get)
 every_stream = for_all(
     "source", [name for name, one in EXCHANGES.items() if is_stream(one)], ids=IDS.get
 )
-every_whole_answer = pytest.mark.parametrize(
+every_whole_answer = for_all(
     "source", [name for name, one in EXCHANGES.items() if not is_stream(one)], ids=IDS.get
 )
 

@@ -4,7 +4,6 @@ import gzip
 import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import vcr as vcrpy
@@ -25,11 +24,11 @@ from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.model import Recorded
 from mockllm.tapes.captured import Captured, detected, dump_tape
 from tests.apis import CALLING
+from tests.corpus import CORPUS, needs_corpus
 from tests.tapes.making import Sent, taped
 from tools.corpus import decoded
 
 APIS = tuple(PROTOCOLS)
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 SCENARIO = """\
 scenario: two-turns
@@ -229,7 +228,7 @@ def _facts(one):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (CORPUS / "suite").is_dir(), reason="the corpus is not there")
+@needs_corpus
 def test_an_imported_cassette_exports_all_that_it_had(tmp_path):
     """For each cassette of a whole suite: every exchange that was written is exported, once for
     each conversation that it belongs to, and in its order."""

@@ -17,7 +17,7 @@ from mockllm.importers import flows
 from mockllm.importers.file_formats import detect, files
 from mockllm.importers.reading import Unread
 from mockllm.tapes.captured import Captured
-from tests.importers.corpus import read
+from tests.corpus import read
 from tests.importers.tnetstrings import dumps
 
 REAL = sorted(Path(__file__).with_name("flows").glob("*.flows"))

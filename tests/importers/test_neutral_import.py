@@ -15,7 +15,7 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.routes import route_answer
 from mockllm.tapes.captured import detected, load_tape, request_of
 from mockllm.tapes.recorded_turn import recorded_error, recorded_turn
-from tests.importers.corpus import needs_corpus, recorded_files, suite_files
+from tests.corpus import needs_corpus, recorded_files, suite_files
 
 pytestmark = [needs_corpus, pytest.mark.slow]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.corpus import needs_corpus
 from tests.docs.recording_page import PAGE, between, page
-from tests.importers.corpus import needs_corpus
 
 
 @needs_corpus

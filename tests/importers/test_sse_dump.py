@@ -8,7 +8,7 @@ from mockllm.errors import UsageError
 from mockllm.importers import sse_dump
 from mockllm.protocols import PROTOCOLS
 from mockllm.tapes.captured import detected
-from tests.importers.corpus import dumps, needs_corpus
+from tests.corpus import dumps, needs_corpus
 
 STREAMS = {
     "chat": b'data: {"model":"gpt-x","choices":[{"delta":{"content":"Hi"}}]}\n\n',

@@ -20,7 +20,7 @@ from mockllm.server.thread import ServerThread
 from mockllm.tapes.captured import detected, request_of
 from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all
-from tests.importers.corpus import CORPUS, needs_corpus, read
+from tests.corpus import CORPUS, needs_corpus, read
 
 WIRES = ("cohere", "completions", "ollama")
 

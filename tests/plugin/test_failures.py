@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 FAILS = """
     import pytest
     from client import *
@@ -34,3 +36,27 @@ def test_no_marker_allows_a_mistake_of_mockllm(run):
         ["*could not be answered: mockllm failed on this request: KeyError*"]
     )
     result.stdout.no_fnmatch_line("*failed=True*")
+
+
+FOREIGN = """
+    import pytest
+    from client import *
+
+    @pytest.mark.mockllm({arguments})
+    def test_it(mockllm_session):
+        mockllm_session.reply("Hi.", match={{"user": "something else"}})
+        try:
+            reply_to("hello \\x1b[2J\\x1b]0;pwn\\x07 \\u202e\\u2066 \\x9b31m end")
+        except Exception:
+            pass
+"""
+
+
+@pytest.mark.parametrize("arguments", ["", "unmatched=True, unplayed=True"])
+def test_a_request_is_quoted_escaped(run, arguments):
+    """In the verdict that fails a test, and in the exchanges of a test that passes."""
+    result = run(FOREIGN.format(arguments=arguments), "--mockllm-show")
+    result.stdout.fnmatch_lines(
+        ['*"hello \\u001b?2J\\u001b?0;pwn\\u0007 \\u202e\\u2066 \\u009b31m end"*']
+    )
+    assert not set(result.stdout.str()) & set("\x1b\x07\x9b\u202e\u2066")

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 
 from mockllm.core.events import Frame
@@ -14,14 +13,11 @@ from mockllm.core.turn import Opaque, ServerTool, TokenUsage, Turn
 from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from mockllm.protocols.base import Reply
+from tests.cases import for_all
+from tests.corpus import needs_corpus, recorded_streams
 from tests.protocols.anthropic_turns import Json, decoded, frames, read
 
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "anthropic"
-
-RECORDED = sorted(CORPUS.glob("*/response.sse"))
-STREAMS: list[Any] = [pytest.param(path, id=path.parent.name) for path in RECORDED] or [
-    pytest.param(None, marks=pytest.mark.skip(reason="the corpus is not here"))
-]
+STREAMS = recorded_streams("anthropic")
 
 
 def recorded(path: Path) -> list[Frame]:
@@ -42,7 +38,8 @@ def accumulated(given: list[Frame]) -> Json:
     return message
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_recorded_stream_adds_up(path: Path) -> None:
     """Text, reasoning, calls, finish and usage are those of the official client."""
     turn = read(*recorded(path))
@@ -69,7 +66,8 @@ def reply(message: Json) -> Reply:
     return Reply("seed", "0" * 40, message["model"], None)
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_every_recorded_block_is_kept(path: Path) -> None:
     """The client's message from the replayed turn has every block of the recording, those of hosted
     tools and their results included."""
@@ -89,7 +87,8 @@ def neutral(block: Json) -> Json:
     return {**{k: v for k, v in block.items() if k != "caller"}, "citations": cites}
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_recorded_turn_survives_another_round(path: Path) -> None:
     """Replaying what was recorded and reading it again gives the same turn."""
     turn = read(*recorded(path))
@@ -97,7 +96,8 @@ def test_recorded_turn_survives_another_round(path: Path) -> None:
     assert read(*frames(turn)) == turn == PROTOCOL.project(turn)
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_tools_of_the_service_are_neutral(path: Path) -> None:
     """Every call of the service's own tools, and every result, is in a neutral part; no frame is
     kept but those of redacted thinking."""
@@ -117,7 +117,8 @@ def test_tools_of_the_service_are_neutral(path: Path) -> None:
     assert [data for data in kept if "redacted" not in data and "_stop" not in data] == []
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
     """A recorded stream in parts of seven bytes decodes to the same events."""
     data = path.read_bytes()

@@ -16,10 +16,9 @@ from mockllm.core.request import CallEcho, Message, OfferedTool, Request, SentFi
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.cases import for_all
+from tests.corpus import needs_corpus, recorded_streams
 from tests.protocols.anthropic_turns import Json
 from tests.strategies import json_values
-
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "anthropic"
 
 USER = {"role": "user", "content": "hi"}
 TOOL = {"name": "f", "description": "d", "input_schema": {"type": "object"}}
@@ -240,16 +239,10 @@ def test_any_body_is_read_or_refused(value: Any) -> None:
         assert isinstance(parsed(value), Request)
 
 
-RECORDED = sorted(CORPUS.glob("*/request.json"))
-
-
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.parent.name) for path in RECORDED]
-    or [pytest.param(None, marks=pytest.mark.skip(reason="the corpus is not here"))],
-)
+@needs_corpus
+@for_all("path", recorded_streams("anthropic"), ids=lambda path: path.parent.name)
 def test_recorded_requests_are_accepted(path: Path) -> None:
     """Recorded requests of real clients are accepted when strict."""
-    request = parsed(json.loads(path.read_text(encoding="utf-8")))
+    request = parsed(json.loads(path.with_name("request.json").read_bytes()))
     assert request.messages
     assert request.stream

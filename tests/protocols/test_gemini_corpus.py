@@ -17,24 +17,16 @@ from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.gemini.protocol import PROTOCOL
+from tests.cases import for_all
+from tests.corpus import needs_corpus, recorded_streams
 from tests.protocols.streams import encoded
 from tests.protocols.test_gemini_decoder import of_frames
 
 pytestmark = pytest.mark.slow
 
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "gemini"
+STREAMS = recorded_streams("gemini")
 
 Json = dict[str, Any]
-
-
-def recorded() -> list[Path]:
-    return sorted(CORPUS.glob("*/response.sse"))
-
-
-if not recorded():
-    STREAMS = [pytest.param(None, marks=pytest.mark.skip(reason="the corpus is not here"))]
-else:
-    STREAMS = [pytest.param(path, id=path.parent.name) for path in recorded()]
 
 
 def official(data: bytes) -> list[types.GenerateContentResponse]:
@@ -79,14 +71,16 @@ def summary(turn: Turn) -> Json:
     }
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_the_official_client_reads_the_same(path: Path) -> None:
     """Text, calls, finish and tokens of a recorded stream equal the official client's."""
     data = path.read_bytes()
     assert summary(of_frames(sse.decode(data))) == added_up(official(data))
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_recorded_stream_loses_nothing(path: Path) -> None:
     """Every field of a recorded stream is in the neutral turn or in a kept frame."""
     data = path.read_bytes()
@@ -102,7 +96,8 @@ def test_recorded_stream_loses_nothing(path: Path) -> None:
                     assert json.dumps(candidate[name], sort_keys=True) in whole
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_recorded_tools_and_sources_are_neutral(path: Path) -> None:
     """Code that the service ran, and every source of its answer, is in the neutral turn."""
     data = path.read_bytes()
@@ -120,7 +115,8 @@ def test_recorded_tools_and_sources_are_neutral(path: Path) -> None:
     assert tools == []
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_recorded_stream_encodes_to_the_same_turn(path: Path) -> None:
     """A recorded turn, encoded anew, decodes to itself; the official client reads it too."""
     turn = of_frames(sse.decode(path.read_bytes()))
@@ -131,7 +127,8 @@ def test_recorded_stream_encodes_to_the_same_turn(path: Path) -> None:
     assert added_up(official(data)) == summary(turn)
 
 
-@pytest.mark.parametrize("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_recorded_usage_and_start_come_once_each(path: Path) -> None:
     """A recorded stream has one start and one usage, before its finish."""
     decoder = PROTOCOL.decoder()

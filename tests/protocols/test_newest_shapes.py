@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,11 +26,10 @@ from mockllm.protocols.routes import Detected, detect
 from mockllm.protocols.values import json_object, mapping, string
 from mockllm.recording.drafting.turns import draft_turn
 from mockllm.tapes.captured import Captured
+from tests.corpus import CORPUS, needs_corpus
 from tests.protocols import streams
 
-pytestmark = pytest.mark.slow
-
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus"
+pytestmark = [needs_corpus, pytest.mark.slow]
 
 Json = dict[str, Any]
 
@@ -128,8 +126,6 @@ def by_type(values: list[Json]) -> dict[str, set[str]]:
 def test_the_fields_are_those_of_the_newest_answers(api: str) -> None:
     """Events and bodies have the fields of the newest recordings of the service, and no others but
     null ones."""
-    if not CORPUS.is_dir():
-        pytest.skip("no corpus of recorded traffic beside this checkout")
     differing, kinds = [], set()
     for source, found, body, values in answers(api):
         protocol = found.protocol
@@ -157,8 +153,6 @@ def test_the_fields_are_those_of_the_newest_answers(api: str) -> None:
 @pytest.mark.parametrize("api", ["anthropic", "gemini"])
 def test_recorded_answers_are_neutral(api: str) -> None:
     """At least 95 of 100 recorded answers are read whole."""
-    if not CORPUS.is_dir():
-        pytest.skip("no corpus of recorded traffic beside this checkout")
     problems = []
     for exchange in captured():
         found = detect(exchange.method, exchange.url, exchange.request_body)

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +18,10 @@ from mockllm.framing import sse
 from mockllm.protocols.decoding import decoded
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
+from tests.corpus import needs_corpus, recorded_streams
 from tests.strategies import json_values, objects, texts
 
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "chat"
+STREAMS = recorded_streams("chat")
 
 Json = dict[str, Any]
 
@@ -72,16 +72,6 @@ def test_a_body_is_read_or_refused(body: Any) -> None:
         assert isinstance(PROTOCOL.decode_body(body if isinstance(body, dict) else {}), Turn)
 
 
-def recorded() -> list[Path]:
-    return sorted(CORPUS.glob("*/response.sse"))
-
-
-if not recorded():
-    STREAMS = [pytest.param(None, marks=pytest.mark.skip(reason="the corpus is not here"))]
-else:
-    STREAMS = [pytest.param(path, id=path.parent.name) for path in recorded()]
-
-
 def payloads(path: Path) -> list[Json]:
     """The JSON of the `data` lines; the recordings have one line an event."""
     lines = path.read_bytes().replace(b"\r\n", b"\n").split(b"\n")
@@ -118,7 +108,8 @@ def accumulated(chunks: list[Json]) -> Json:
     return total
 
 
-@for_all("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_a_recorded_stream_equals_its_chunks(path: Path) -> None:
     """The decoded turn of a recorded stream equals the sum of its chunks."""
     decoder = PROTOCOL.decoder()
@@ -144,7 +135,8 @@ def test_a_recorded_stream_equals_its_chunks(path: Path) -> None:
     assert decoder.complete == (expected["finish"] is not None or done or failed)
 
 
-@for_all("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
     """A recorded stream in parts of seven bytes decodes to the same frames."""
     stream = path.read_bytes()
@@ -153,7 +145,8 @@ def test_a_recorded_stream_decodes_the_same_at_any_cuts(path: Path) -> None:
     assert [f for part in parts for f in decoder.decode(part)] == sse.decode(stream)
 
 
-@for_all("path", STREAMS)
+@needs_corpus
+@for_all("path", STREAMS, ids=lambda path: path.parent.name)
 def test_recorded_usage_and_start_come_once_each(path: Path) -> None:
     """A recorded stream has one start, before any text, and at most one usage."""
     decoder = PROTOCOL.decoder()

@@ -17,7 +17,7 @@ from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.tapes.captured import detected
-from tests.importers.corpus import CORPUS, needs_corpus, read, recorded_files
+from tests.corpus import CORPUS, needs_corpus, read, recorded_files
 from tests.protocols.streams import encoded
 
 CALL = ToolCall("f", "call_1", ('{"a":1}',))

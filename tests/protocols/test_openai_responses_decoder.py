@@ -28,9 +28,9 @@ from mockllm.protocols.openai_responses.decoder import Decoder
 from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
 from tests.cases import for_all
+from tests.corpus import needs_corpus, recorded_streams
 
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "responses"
-RECORDED = sorted(CORPUS.glob("*/response.sse"))
+RECORDED = recorded_streams("responses")
 
 
 def decoded_turn(*events: dict[str, Any] | str) -> Turn:
@@ -94,13 +94,6 @@ def test_parts_without_an_index() -> None:
     assert [part.text for part in turn.parts if isinstance(part, Text)] == ["One", "Two"]
 
 
-def test_the_corpus_is_there() -> None:
-    """Without the corpus its tests are skipped with a message; they do not pass."""
-    if not CORPUS.exists():
-        pytest.skip("no corpus of recorded streams beside this checkout")
-    assert RECORDED
-
-
 def recorded(path: Path) -> tuple[Turn, dict[str, Any], list[sse.Frame]]:
     frames = sse.decode(path.read_bytes())
     decoder = Decoder()
@@ -109,6 +102,7 @@ def recorded(path: Path) -> tuple[Turn, dict[str, Any], list[sse.Frame]]:
     return fold(events), json.loads(frames[-1].data or "")["response"], frames
 
 
+@needs_corpus
 @for_all("path", RECORDED, ids=lambda path: path.parent.name)
 def test_a_recorded_stream_equals_its_response(path: Path) -> None:
     """Text, reasoning, calls, usage and finish equal those of the response in the last event."""
@@ -123,6 +117,7 @@ def test_a_recorded_stream_equals_its_response(path: Path) -> None:
     assert turn.reasoning == body.reasoning or not body.reasoning
 
 
+@needs_corpus
 @for_all("path", RECORDED, ids=lambda path: path.parent.name)
 def test_recorded_hosted_frames_are_kept(path: Path) -> None:
     """Frames of hosted tools are all kept, verbatim and in their order."""

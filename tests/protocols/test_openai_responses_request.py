@@ -19,10 +19,10 @@ from mockllm.protocols.base import Lookup, Reply
 from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
 from tests.cases import for_all
+from tests.corpus import needs_corpus, recorded_streams
 from tests.protocols import strict
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "responses"
 TOOL = {"type": "function", "name": "f", "parameters": {"type": "object"}}
 CALL = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
 RESULT = {"type": "function_call_output", "call_id": "c1", "output": "42"}
@@ -345,14 +345,14 @@ def test_refusals(
     assert isinstance(parsed(strict=False, **change), Request)
 
 
-def test_recorded_requests_are_not_refused() -> None:
+@needs_corpus
+@for_all("path", recorded_streams("responses"), ids=lambda path: path.parent.name)
+def test_recorded_requests_are_not_refused(path: Path) -> None:
     """Requests that the service accepted are accepted."""
-    if not CORPUS.exists():
-        pytest.skip("no corpus of recorded streams beside this checkout")
-    for path in CORPUS.glob("*/request.json"):
-        request = PROTOCOL.parse(json.loads(path.read_bytes()), NO_TARGET, True)
-        assert request.stream
-        assert request.messages
+    body = json.loads(path.with_name("request.json").read_bytes())
+    request = PROTOCOL.parse(body, NO_TARGET, True)
+    assert request.stream
+    assert request.messages
 
 
 KEYS = [

@@ -10,10 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from mockllm.core.http import NO_TARGET
 from mockllm.core.turn import Turn
@@ -24,17 +21,17 @@ from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
 from mockllm.protocols.openai_responses.encoder import encode_body
 from mockllm.protocols.openai_responses.protocol import PROTOCOL
+from tests.cases import for_all
+from tests.corpus import CORPUS, needs_corpus, recorded_streams
 from tests.protocols import streams
 
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
-STREAMS = CORPUS / "streams" / "responses"
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 NEWEST = 1_770_000_000
 """Recordings since February 2026 are compared; older ones lack fields."""
 
 Paths = dict[str, set[str]]
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of recordings is absent")
+pytestmark = needs_corpus
 
 _ANY = (".tools", ".metadata", ".text.format", ".instructions", ".conversation", ".prompt")
 """Objects that repeat the request, or that clients define."""
@@ -66,7 +63,7 @@ def kind(event: dict[str, Any]) -> str:
 def recordings() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """The requests to api.openai.com, and the events of their answers."""
     found = []
-    for folder in sorted(STREAMS.iterdir()):
+    for folder in (path.parent for path in recorded_streams("responses")):
         if "api.openai.com" in (folder / "meta.json").read_text():
             request = json.loads((folder / "request.json").read_text())
             frames = SSEDecoder().decode((folder / "response.sse").read_bytes())
@@ -111,14 +108,10 @@ def reencoded(request: dict[str, Any], events: list[dict[str, Any]]) -> Paths:
     return by_kind(encoded(request, decoded(PROTOCOL, frames)[0]))
 
 
-NEW = [
-    number
-    for number, (_, events) in enumerate(recordings() if CORPUS.is_dir() else ())
-    if created(events) > NEWEST
-]
+NEW = [number for number, (_, events) in enumerate(recordings()) if created(events) > NEWEST]
 
 
-@pytest.mark.parametrize("number", NEW)
+@for_all("number", NEW)
 def test_no_field_of_an_event_is_missing(number: int) -> None:
     """Each type of event has all fields that the newest recordings have."""
     request, events = recordings()[number]
@@ -132,7 +125,7 @@ def test_no_field_of_an_event_is_missing(number: int) -> None:
     assert missing == set()
 
 
-@pytest.mark.parametrize("number", NEW)
+@for_all("number", NEW)
 def test_no_field_of_an_event_is_made_up(number: int) -> None:
     """Each field of ours is in a recording of the same type of event."""
     request, events = recordings()[number]

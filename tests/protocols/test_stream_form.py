@@ -12,8 +12,7 @@ from mockllm.core.events import Frame
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.values import json_object
-from tests.tools.streams import CORPUS
-from tools.corpus import recordings
+from tests.corpus import corpus_recordings, needs_corpus
 
 
 def _mistakes(protocol: WireProtocol, frames: list[Frame]) -> list[str]:
@@ -36,12 +35,12 @@ def test_what_mockllm_sends_has_the_form() -> None:
     assert wrong == {}
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded streams are not on this machine")
+@needs_corpus
 def test_what_services_send_has_the_form() -> None:
     """Nor have the recorded streams, but for those of servers that leave out events."""
     wrong = {
         f"{one.api}/{one.name}": mistakes
-        for one in recordings(CORPUS)
+        for one in corpus_recordings()
         if (mistakes := _mistakes(PROTOCOLS[one.api], PROTOCOLS[one.api].usual.decode(one.stream)))
     }
     assert set(wrong) == KNOWN

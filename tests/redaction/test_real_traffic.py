@@ -8,14 +8,12 @@ decision: is it a secret, an account or an address? If not, redaction has to let
 from __future__ import annotations
 
 from hashlib import blake2b
-from pathlib import Path
 
 import pytest
 
 from mockllm.redaction.redact import Redactor
+from tests.corpus import CORPUS, needs_corpus
 from tools.redactions import changes, exchanges
-
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 REVIEWED: dict[tuple[str, str], tuple[int, str]] = {
     ("request", "password or key"): (5, "c953acb8"),  # passwords of WebRTC sessions
@@ -31,9 +29,7 @@ REVIEWED: dict[tuple[str, str], tuple[int, str]] = {
 """How many values, and their digest, by place and kind."""
 
 
-@pytest.mark.skipif(
-    not CORPUS.is_dir(), reason="no corpus of recorded traffic beside this checkout"
-)
+@needs_corpus
 @pytest.mark.slow
 def test_only_what_was_reviewed_is_redacted() -> None:
     """In requests, answers, headers and URLs of chat, embeddings, files, images, sockets, ..."""

@@ -21,10 +21,10 @@ from mockllm.replay.loading import load
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 from mockllm.tapes.captured import Captured, load_tape
+from tests.corpus import needs_corpus, suite_files
 
 ADDRESS, OTHER = "alice@corp.io", "bob@corp.io"
 BOUNDARY = "----boundary7MA4YWxk"
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "suite"
 
 
 def exchange(
@@ -206,10 +206,10 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not there")
+@needs_corpus
 def test_a_whole_suite_is_found_after_a_scrub(tmp_path: Path) -> None:
     """As many recordings are found as before, though words of many requests are secret now."""
-    import_files(sorted(CORPUS.rglob("*.yaml")), Folder(tmp_path / "out"))
+    import_files(suite_files(), Folder(tmp_path / "out"))
     before = [one.partition(":")[0] for one in lost(tmp_path / "out")]
     assert scrub(tmp_path / "out", "--check").splitlines()[-1].startswith("no secrets")
     output = scrub(tmp_path / "out", "--redact", "(?:capital of )?(?:France|Mexico)|London")

@@ -8,8 +8,6 @@ from typing import Any
 
 from tools.corpus import Recording
 
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams"
-
 USED = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
 _REQUEST = {
     "model": "m",

@@ -10,7 +10,8 @@ import pytest
 from mockllm.core.events import Frame
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from tests.tools.streams import CORPUS, chat, recording, responses, write
+from tests.corpus import corpus_recordings, needs_corpus
+from tests.tools.streams import chat, recording, responses, write
 from tools.comparison import first_difference, normalized
 from tools.corpus import (
     Examination,
@@ -27,11 +28,6 @@ from tools.corpus import (
 def bad() -> Recording:
     """Bytes that are no stream: a line above the limit."""
     return recording("chat", "bad", b"data: " + b"x" * (1 << 25))
-
-
-needs_corpus = pytest.mark.skipif(
-    not CORPUS.exists(), reason="no corpus of recorded streams beside this checkout"
-)
 
 
 @pytest.mark.parametrize("one", [chat("text"), chat("call"), responses()], ids=lambda one: one.name)
@@ -183,7 +179,7 @@ def test_the_first_difference(one: list, other: list, message: str | None) -> No
 @needs_corpus
 def test_every_recorded_stream_decodes() -> None:
     """Each recording decodes. It encodes to equal events, or is kept as frames with the reason."""
-    known = [one for one in recordings(CORPUS) if one.api in PROTOCOLS]
+    known = [one for one in corpus_recordings() if one.api in PROTOCOLS]
     assert known
     found = [examine(one, sdk=False) for one in known]
     assert [one.error for one in found if not one.decoded] == []
@@ -195,7 +191,7 @@ def test_every_recorded_stream_decodes() -> None:
 @needs_corpus
 def test_openai_streams_encode_again() -> None:
     """Chat Completions streams of OpenAI itself encode to equal events."""
-    own = [o for o in recordings(CORPUS) if (o.api, o.host) == ("chat", "api.openai.com")]
+    own = [o for o in corpus_recordings() if (o.api, o.host) == ("chat", "api.openai.com")]
     assert own
     kept = [one for one in (examine(one, sdk=False) for one in own) if one.as_frames]
     # The only exception is a moderation result after the finish, which is kept as a frame.

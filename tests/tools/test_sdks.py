@@ -11,9 +11,10 @@ from mockllm.core.events import StreamError
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from tests.cases import for_all
-from tests.tools.streams import CHAT, CORPUS, chat, responses, write
+from tests.corpus import corpus_recordings, needs_corpus
+from tests.tools.streams import CHAT, chat, responses, write
 from tools.accumulators import ClientOutcome
-from tools.corpus import examine, main, recordings
+from tools.corpus import examine, main
 from tools.sdks import FAULTS, compare, differences, playing
 
 pytestmark = pytest.mark.slow
@@ -124,19 +125,12 @@ def test_the_command_compares_with_the_client(tmp_path: Path, capsys) -> None:
     assert f"SDK equal: yes [{HELPER}], re-encodes equal: yes" in capsys.readouterr().out
 
 
-def recorded() -> list:
-    recorded_streams = (
-        [recording for recording in recordings(CORPUS) if recording.api in PROTOCOLS]
-        if CORPUS.exists()
-        else []
-    )
-    skip = pytest.mark.skip(reason="no corpus of recorded streams beside this checkout")
-    return [
-        pytest.param(stream, id=f"{stream.api}-{stream.name}") for stream in recorded_streams
-    ] or [pytest.param(None, marks=skip)]
-
-
-@for_all("one", recorded())
+@needs_corpus
+@for_all(
+    "one",
+    [recording for recording in corpus_recordings() if recording.api in PROTOCOLS],
+    ids=lambda one: f"{one.api}-{one.name}",
+)
 def test_recorded_streams_decode_as_the_client_does(one) -> None:
     """Every stream decodes to what the official client accumulates, except for its faults."""
     found = examine(one)

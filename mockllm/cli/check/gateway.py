@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-import click
-
 from mockllm.checking.rules import GATEWAYS
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import Interruptible, results_of_today
 from mockllm.cli.check.run import known_lists, report
+from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.case_names import Setting, chosen
 from mockllm.conformance.results import GATEWAY_LEVEL, Client
@@ -128,7 +127,7 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
     """
     if options.presets:
         for line in preset_lines():
-            click.echo(line)
+            echo(line)
         return 0
     gateway = _gateway(options, reporting)
     listed = gateway_cases(options.pair, every=options.every)
@@ -140,12 +139,12 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
     lists = known_lists(reporting, names)
     with progress_line() as progress, Interruptible() as interrupted:
         judged = judge_gateway(
-            gateway, cases, empty, progress=progress, goes_on=lambda: not interrupted.happened
+            gateway, cases, empty, progress=progress, goes_on=interrupted.goes_on
         )
     if judged.strangers:
         first = judged.strangers[0].received
         requests = counted(len(judged.strangers), "request")
-        click.echo(
+        echo(
             f"mockllm: {requests} of the gateway's own, such as {first.method} {first.path}, "
             "reached the upstream and are not judged",
             err=True,

@@ -11,10 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self, TypeVar
 
-import click
-
 import mockllm
 from mockllm.cli.check.options import CheckOptions
+from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
 from mockllm.conformance.attachments.messages import Hello
@@ -26,23 +25,32 @@ T = TypeVar("T")
 
 
 class Interruptible:
-    """While it is entered, the first Ctrl-C ends the list of cases, and the second the program."""
+    """While it is entered, the first Ctrl-C ends the list of cases, and the second the program.
+
+    Before the first case there is no result to keep, and the first Ctrl-C ends the program: the
+    client may hang at its start.
+    """
 
     def __init__(self) -> None:
-        self.happened = False
+        self.happened = self._has_cases = False
+
+    def goes_on(self) -> bool:
+        """Whether the next case is tried."""
+        self._has_cases = True
+        return not self.happened
 
     def until(self, items: Iterable[T]) -> Iterator[T]:
         """The items until Ctrl-C."""
         for item in items:
-            if self.happened:
+            if not self.goes_on():
                 return
             yield item
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.happened:
+        if self.happened or not self._has_cases:
             raise KeyboardInterrupt
         self.happened = True
-        click.echo("mockllm: stopping; again to stop at once", err=True)
+        echo("mockllm: stopping; again to stop at once", err=True)
 
     def __enter__(self) -> Self:
         self._before = signal.signal(signal.SIGINT, self._interrupt)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
-
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import Interruptible
+from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import Results
@@ -45,7 +44,7 @@ def run_check(options: CheckOptions) -> int:
     with progress_line() as line, Interruptible() as interrupted, plan.attach() as runner:
         results = plan.judge(runner, line, interrupted)
         for remark in runner.attachment.remarks:
-            click.echo(f"mockllm: {remark}", err=True)
+            echo(f"mockllm: {remark}", err=True)
     return report(options, results, plan.names, *lists)
 
 
@@ -56,9 +55,9 @@ def _self_test(options: CheckOptions) -> int:
     limit = options.limit or LIMIT
     findings = self_test(options.command, options.api, options.measured_level, limit=limit)
     for finding in findings:
-        click.echo(str(finding))
+        echo(str(finding))
     if not findings:
-        click.echo("the runner speaks the protocol")
+        echo("the runner speaks the protocol")
     return 2 if findings else 0
 
 
@@ -92,8 +91,8 @@ def report(
         write_report(options.known_failing, updated(failing, standing, names))
         standing = Standing.of(results.cases, read_known(options.known_failing), flaky)
     for line in terminal_lines(results, standing):
-        click.echo(line)
-    click.echo(f"\nRESULTS: {path}")
+        echo(line)
+    echo(f"\nRESULTS: {path}")
     _write_reports(options, results, standing)
     return exit_code(results, standing)
 
@@ -116,10 +115,10 @@ def _write_reports(options: CheckOptions, results: Results, standing: Standing) 
         from mockllm.conformance.site import build_site
 
         build_site([results], options.html)
-        click.echo(f"PAGES: {options.html / 'index.html'}")
+        echo(f"PAGES: {options.html / 'index.html'}")
 
 
 def _write(path: Path, text: str, name: str) -> None:
     """Writes a report, and prints where it is."""
     write_report(path, text)
-    click.echo(f"{name}: {path}")
+    echo(f"{name}: {path}")

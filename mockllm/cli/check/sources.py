@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-import click
-
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import cases, plain_forms
 from mockllm.checking.cuts.judging import CutAnswer
@@ -24,6 +22,7 @@ from mockllm.cli.check.plan import (
     empty_results,
 )
 from mockllm.cli.options.parameters import read_scenarios
+from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
@@ -64,9 +63,9 @@ def emit(options: CheckOptions, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
         count, unseen = write_cases(run, options.api, options.level, stream)
-    click.echo(f"{count} cases in {path}; judge the answers with --judge and the same arguments")
+    echo(f"{count} cases in {path}; judge the answers with --judge and the same arguments")
     if unseen:
-        click.echo(f"{len(unseen)} cases show in bytes only and are left out")
+        echo(f"{len(unseen)} cases show in bytes only and are left out")
 
 
 def _all_cases(options: CheckOptions) -> list[Case]:
@@ -201,7 +200,7 @@ def _plan_faults(options: CheckOptions) -> Plan:
             adapter=AdapterFrames(runner.hello.client.adapter, options.command),
             setting=options.setting,
             progress=line,
-            goes_on=lambda: not interrupted.happened,
+            goes_on=interrupted.goes_on,
         )
 
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules)

@@ -172,7 +172,7 @@ listening_options = together(
         "log",
         lambda _, log_format, quiet, log_quotes: LogOptions(log_format, quiet, log_quotes),
         click.option("--log-format", type=click.Choice(["text", "json"]), default="text"),
-        click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
+        click.option("--quiet", is_flag=True, help="Print the addresses, and what goes wrong."),
         click.option(
             "--log-quotes/--no-log-quotes",
             "log_quotes",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from mockllm.cli.terminal.colour import in_colour
+from mockllm.cli.terminal.output import echo
 from mockllm.core.text import counted, printable, shorten
 from mockllm.errors import Problem
 
@@ -117,7 +118,8 @@ class LogOptions:
     Args:
         form: text has aligned lines for people, in colour where `terminal.colour` says so.
             JSON has an object a line after the first line; its `event` names the kind.
-        quiet: only the line with the address, problems with files and recordings, and notices.
+        quiet: only what clients need to reach the server (addresses, that of its proxy and the
+            certificate to trust), problems with files and recordings, and notices.
         quotes: whether what is wrong with a request is written, which quotes the request.
     """
 
@@ -176,7 +178,7 @@ class ServerLog:
 
     def listening(self, url: str) -> None:
         if self._shows("address"):
-            self._output.line(f"mockllm listening on {url}")
+            self._output.line(printable(f"mockllm listening on {url}"))
         self._begin()
 
     def begin_beside(self, next_command: str) -> None:
@@ -212,8 +214,9 @@ class ServerLog:
             "paths": [{"api": api, "url": url} for api, url in further],
             "environment": dict(led),
         }
+        if not self._json:
+            self._put("address", _further_addresses(elsewhere, led))
         lines = chain(
-            (f"and, from other machines, on {url}" for url in elsewhere),
             [""],
             self._served(scenarios),
             [f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"],
@@ -282,7 +285,7 @@ class ServerLog:
         cells = (
             _clock(int(exchange.received.at)),
             f"{exchange.played.api or '-':<{self._api_width}}",
-            f"{exchange.scenario or '-':<{self._name_width}}",
+            f"{printable(exchange.scenario or '-'):<{self._name_width}}",
             f"{turn:<7}",
             outcome,
             f"{exchange.status:>3}",
@@ -318,7 +321,7 @@ class ServerLog:
             lines.append(f"next: {self._next}")
         self._put("summary", lines, **self._counts)
         if self._is_missing:
-            click.echo(f"mockllm: {text}", err=True)
+            echo(f"mockllm: {text}", err=True)
         return int(self._is_missing)
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
@@ -338,6 +341,15 @@ class ServerLog:
 
     def notice(self, text: str) -> None:
         self._put("notice", [text], text=text)
+
+
+def _further_addresses(elsewhere: Sequence[str], led: Mapping[str, str]) -> Iterator[str]:
+    """Lines about where else the server listens, and what its clients have to trust."""
+    yield from (f"and, from other machines, on {url}" for url in elsewhere)
+    if "HTTPS_PROXY" in led:
+        yield f"and, as a proxy, on {led['HTTPS_PROXY']}"
+    if "NODE_EXTRA_CA_CERTS" in led:
+        yield f"with the certificate to trust in {led['NODE_EXTRA_CA_CERTS']}"
 
 
 _LED = "Or, in the environment of programs that know no base URL:"

@@ -24,6 +24,7 @@ from mockllm.cli.serving.listening import Loop, run_server, uncollected
 from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from mockllm.cli.serving.start_errors import cannot_listen
 from mockllm.cli.serving.stop_signals import count_signals
+from mockllm.cli.terminal.output import echo
 from mockllm.errors import MockLLMError
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def run_worker(
                 started=_started(messages),
             )
         except MockLLMError as error:
-            click.echo(f"mockllm: {error}", err=True)
+            echo(f"mockllm: {error}", err=True)
             raise SystemExit(2) from None
         except (click.Abort, click.exceptions.Exit):
             raise SystemExit(1) from None

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from mockllm.core.text import printable
+
 _REFRESH = 0.1
 _INTERVAL = 10.0
 _TERMINAL_WIDTH = 79
@@ -34,7 +36,7 @@ class ProgressLine:
         if now < self._due:
             return
         self._due = now + (_REFRESH if self._terminal else _INTERVAL)
-        text = f"mockllm: {done:,} of {total:,} {what}"
+        text = printable(f"mockllm: {done:,} of {total:,} {what}")
         if self._terminal:
             self._rewrite(text[:_TERMINAL_WIDTH])
         else:

@@ -154,8 +154,10 @@ class RunnerProcess:
         child.write(encode(self._question))
         try:
             line = child.first_line(START_LIMIT)
-        except Empty:
+        except BaseException as error:  # Ctrl-C does not reach it, in a session of its own
             child.end(at_once=True)
+            if not isinstance(error, Empty):
+                raise
             raise ProbeError(
                 f"the runner {self._program} sent no hello within {START_LIMIT:g} s; {_SELF_TEST}"
             ) from None

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
+from mockllm.core.text import printable
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.draft import Line
 from mockllm.recording.drafting.matches import MatchRule
@@ -296,4 +297,4 @@ def _killed(exchange: str) -> Line:
 
 
 def _log(message: str) -> None:
-    print(f"mockllm: {message}", file=sys.stderr)
+    print(printable(f"mockllm: {message}"), file=sys.stderr)

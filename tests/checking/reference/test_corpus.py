@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-import pytest
-
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.checking.reference.playing import by_bytes, cut_at, differences
-from tests.tools.streams import CORPUS
-from tools.corpus import Recording, decoded, recordings
+from tests.corpus import corpus_recordings, needs_corpus
+from tools.corpus import Recording, decoded
 
 DIFFERENCES = {
     # Snowflake sends no finish reason, only `[DONE]`. A proxy whose upstream died ends a stream in
@@ -25,21 +23,20 @@ DIFFERENCES = {
 
 @cache
 def recorded() -> dict[str, Recording]:
-    if not CORPUS.is_dir():
-        return {}
-    return {f"{recording.api}/{recording.name}": recording for recording in recordings(CORPUS)}
+    return {f"{recording.api}/{recording.name}": recording for recording in corpus_recordings()}
 
 
 every_recording = for_all("name", sorted(recorded()))
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the recorded streams are not on this machine")
+@needs_corpus
 def test_there_are_recordings():
     """The corpus has recordings, and every entry of DIFFERENCES names one of them."""
     assert len(recorded()) > 50
     assert {f"{api}/{name}" for api, name in DIFFERENCES} <= set(recorded())
 
 
+@needs_corpus
 @every_recording
 def test_both_readings_of_a_recording_agree(name):
     """Text, calls, finish and usage are the same, however the bytes are cut."""

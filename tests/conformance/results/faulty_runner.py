@@ -9,6 +9,7 @@ unsupported: reasoning has no place.
 shared: streams share their text.
 invalid: answers have a field that there is not.
 interrupt: sends Ctrl-C to mockllm after the third case.
+silent: sends Ctrl-C to mockllm in place of a hello, prints its own id on standard error, and hangs.
 """
 
 import base64
@@ -123,6 +124,10 @@ def main():
     question = json.loads(sys.stdin.readline())
     if question["api"] != "chat" or question["level"] not in ("bytes", "payloads", "http"):
         sys.exit(f"this runner has no {question['api']} at level {question['level']}")
+    if "silent" in MISTAKES:
+        print(os.getpid(), file=sys.stderr, flush=True)
+        os.kill(os.getppid(), signal.SIGINT)
+        signal.pause()
     unsupported = ["reasoning"] if "unsupported" in MISTAKES else []
     client = {"name": "faulty", "version": "0.1", "language": "python"}
     answer({"mockllm": 1, "client": client, "unsupported": unsupported, "intermediate": False})

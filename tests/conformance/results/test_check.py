@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -214,6 +215,21 @@ def test_interrupted(check: Check, tmp_path: Path) -> None:
     assert results.stopped.startswith(f"interrupted after {len(results.cases)} of ")
     assert 3 <= len(results.cases) < 100
     assert "the remaining cases: interrupted after" in done.stdout
+
+
+@pytest.mark.slow
+@for_all("form", [(), ("--http",), ("--http", "--faults"), ("--cuts",), ("--self-test",)])
+def test_interrupted_before_the_hello(form: tuple[str, ...], tmp_path: Path) -> None:
+    """One Ctrl-C ends the check and its runner, which hangs: there is no result to keep."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mockllm", "check", "--api", "chat", *form, "--", *faulty("silent")],
+        cwd=tmp_path, capture_output=True, text=True, timeout=GIVE_UP, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    runner, *others = done.stderr.split()
+    assert others == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(runner), 0)
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from mockllm.scenario.part_model import PausePart
 from mockllm.tapes.captured import detected, request_of
 from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all
-from tests.importers.corpus import CORPUS, needs_corpus, read, recorded_files
+from tests.corpus import CORPUS, needs_corpus, read, recorded_files
 from tests.recording.exchanging import JSON, asks, exchange, user
 
 CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "odd-1"}

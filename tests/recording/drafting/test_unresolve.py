@@ -20,9 +20,9 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario, TextCondition
 from mockllm.tapes.recorded_turn import writable
 from tests.cases import for_all
+from tests.corpus import corpus_recordings, needs_corpus
 from tests.strategies import every_part, json_values, opaques, tool_calls, turns
-from tests.tools.streams import CORPUS
-from tools.corpus import decoded, recordings
+from tools.corpus import decoded
 
 
 def again(turn: Turn, api: str = "chat") -> Turn:
@@ -57,12 +57,10 @@ def test_about_as_many_fragments() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not CORPUS.exists(), reason="no corpus of recorded streams beside this checkout"
-)
+@needs_corpus
 def test_every_recorded_stream_survives() -> None:
     """Recorded turns of real services are the same; a call without an id gets one."""
-    for recording in recordings(CORPUS):
+    for recording in corpus_recordings():
         turn, _ = decoded(PROTOCOLS[recording.api], decode(recording.stream))
         written = again(turn, recording.api)
         ids = iter(call.id for call in written.tool_calls)

@@ -1,4 +1,8 @@
-"""The corpus of recorded traffic, where it is installed."""
+"""The recorded traffic beside the checkout: the one place where tests find it.
+
+Where it is absent, lists of its files are empty, and tests that read it skip (`needs_corpus`).
+`pytest -m corpus` runs the modules that import this one, also by way of others.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ import pytest
 
 from mockllm.importers.file_formats import READERS, detect, files
 from mockllm.importers.reading import Entry
+from tools.corpus import Recording
+from tools.corpus import recordings as read_recordings
 
-CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus"
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 
 needs_corpus = pytest.mark.skipif(
     not CORPUS.is_dir(), reason="no corpus of recorded traffic beside this checkout"
@@ -21,6 +27,16 @@ def read(path: Path) -> list[Entry]:
     kind = detect(path)
     assert kind is not None
     return READERS[kind](path)
+
+
+def recorded_streams(api: str) -> list[Path]:
+    """The streams of an API, each `NAME/response.sse`; none where the corpus is missing."""
+    return sorted((CORPUS / "streams" / api).glob("*/response.sse"))
+
+
+def corpus_recordings() -> list[Recording]:
+    """The streams of all APIs with their requests; none where the corpus is missing."""
+    return read_recordings(CORPUS / "streams") if CORPUS.is_dir() else []
 
 
 def recorded_files() -> list[Path]:
