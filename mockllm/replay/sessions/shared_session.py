@@ -203,23 +203,35 @@ class SharedSession(Session):
         return number
 
     def add_to(self, key: str, by: int = 1) -> int:
-        before: int = self._outcome(Count(key, by))
+        before: int = self._outcome(Count(_stored(key), by))
         return before
 
     def answer(self, id: str, *, latest: bool = False) -> Exchange | None:
-        exchange: Exchange | None = self._outcome(FindAnswer(id, latest))
+        exchange: Exchange | None = self._outcome(FindAnswer(_stored(id), latest))
         return exchange
 
     def drop_answer(self, id: str) -> bool:
-        self.deleted.append(id)
-        return self._outcome(FindAnswer(id)) is not None
+        self.deleted.append(_stored(id))
+        return self._outcome(FindAnswer(_stored(id))) is not None
 
     def conversation(self, id: str) -> str | None:
-        token: str | None = self._outcome(FindConversation(id))
+        token: str | None = self._outcome(FindConversation(_stored(id)))
         return token
 
     def keep_conversation(self, id: str, token: str) -> None:
-        self.tokens[id] = token
+        self.tokens[_stored(id)] = token
+
+
+def _stored(text: str) -> str:
+    """A text that a client chose, as stores can keep it: in UTF-8, which has no half of a surrogate
+    pair. Other texts are other ones there, too."""
+    if text.isascii() and not text.startswith("\0"):
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "\0" + text.replace("\\", r"\\").encode("utf-8", "backslashreplace").decode()
+    return f"\0{text}" if text.startswith("\0") else text
 
 
 ENDED_EARLY = "The server process that sent this answer ended before the answer did."
