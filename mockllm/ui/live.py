@@ -25,7 +25,7 @@ from mockllm.replay.compilation.http_answer import bytes_answer, chunk
 from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.server.control.routes import base_urls, session_summary
 from mockllm.server.control.server_view import KEEPS, ServerView
-from mockllm.server.http.delivery import CLOSE
+from mockllm.server.http.delivery import CLOSE, deliver
 from mockllm.server.http.sending import send
 
 MOST_ROWS = 20_000
@@ -208,6 +208,8 @@ class Live:
         framed = request.version > HttpVersion10
         head = {"content-type": "text/event-stream", "cache-control": "no-store", **fields}
         answer = bytes_answer(200, head.items(), (), streamed=True)
+        if request.method == "HEAD":
+            return await deliver(request, answer, sent, close=True)
         begin = answer.head(http_1_0=not framed, close=True)
         page = _Page()
         self._pages.add(page)
