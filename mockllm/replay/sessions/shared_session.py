@@ -90,14 +90,14 @@ _PURPOSE: Mapping[type[StateOperation], str] = {
 
 
 class StateNotReadError(Exception):
-    """An operation of the state store must be carried out before a request can be answered.
+    """Operations of the state store must be carried out before a request can be answered.
 
-    The caller adds its outcome to `SharedSession.known` and plays the call again.
+    The caller adds their outcomes to `SharedSession.known` and plays the call again.
     """
 
-    def __init__(self, operation: StateOperation) -> None:
-        super().__init__(operation)
-        self.operation = operation
+    def __init__(self, *operations: StateOperation) -> None:
+        super().__init__(*operations)
+        self.operations = operations
 
 
 class StateAwayError(RequestError):
@@ -209,6 +209,13 @@ class SharedSession(Session):
     def answer(self, id: str, *, latest: bool = False) -> Exchange | None:
         exchange: Exchange | None = self._outcome(FindAnswer(_stored(id), latest))
         return exchange
+
+    def expect(self, ids: Iterable[str], counters: Iterable[str]) -> None:
+        operations: list[StateOperation] = [FindAnswer(_stored(id)) for id in ids]
+        operations += [Count(_stored(counter), 0) for counter in counters]
+        missing = [operation for operation in operations if operation not in self.known]
+        if missing:
+            raise StateNotReadError(*missing)
 
     def drop_answer(self, id: str) -> bool:
         self.deleted.append(_stored(id))
