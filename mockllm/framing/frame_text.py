@@ -27,15 +27,15 @@ def readable(writes: Sequence[bytes]) -> Iterator[bytes]:
     if not begins_stream(b"".join(writes[:PRELUDE])[:PRELUDE]):
         yield from writes
         return
-    scanner, pending = MessageScanner(), b""
+    scanner, pending = MessageScanner(), bytearray()
     rest = iter(writes)
     for data in rest:
         pending += data
         lines: list[str] = []
         try:
             for begin, end in scanner.read(data):
-                lines.append(_line(pending[: end - begin]))
-                pending = pending[end - begin :]
+                lines.append(_line(bytes(pending[: end - begin])))
+                del pending[: end - begin]
         except WireError as error:
             yield "".join([*lines, f"! {error}\n"]).encode("utf-8", "replace") + pending
             break

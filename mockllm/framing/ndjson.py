@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mockllm.core.events import Frame, LineEnd
 from mockllm.core.jsontext import json_bytes
 from mockllm.framing.carrier import Carrier, Span
@@ -18,6 +20,9 @@ def line(block: bytes) -> list[Frame]:
     return [Frame(data)] if data.strip() else []
 
 
+_END = re.compile(rb"\n")
+
+
 class LineScanner:
     """Finds the lines of a stream. LF ends a line, and the end of the stream the last one."""
 
@@ -27,11 +32,9 @@ class LineScanner:
     def read(self, data: bytes) -> list[Span]:
         """The lines that these bytes complete, with their ends."""
         spans: list[Span] = []
-        at = data.find(b"\n")
-        while at >= 0:
-            spans.append((self._begin, self._size + at + 1))
-            self._begin = self._size + at + 1
-            at = data.find(b"\n", at + 1)
+        for found in _END.finditer(data):
+            spans.append((self._begin, self._size + found.end()))
+            self._begin = self._size + found.end()
         self._size += len(data)
         return spans
 

@@ -195,8 +195,8 @@ class BlockScanner:
     """Finds the blocks of a stream, each with its blank line; the last one may have none."""
 
     def __init__(self) -> None:
-        self._pending = b""
-        self._begin = 0
+        self._pending = bytearray()
+        self._begin = self._searched = 0
 
     def read(self, data: bytes) -> list[Span]:
         """The blocks that these bytes complete."""
@@ -213,12 +213,15 @@ class BlockScanner:
     def _blocks(self, *, final: bool) -> list[Span]:
         spans: list[Span] = []
         at = 0
-        for blank in _BLANK.finditer(self._pending):
+        for blank in _BLANK.finditer(self._pending, self._searched):
             if not final and blank.end() == len(self._pending) and blank[0].endswith(b"\r"):
                 break  # the first half of CRLF, perhaps
             spans.append((self._begin + at, self._begin + blank.end()))
             at = blank.end()
-        self._pending, self._begin = self._pending[at:], self._begin + at
+        del self._pending[:at]
+        self._begin += at
+        # Two line ends that are not whole yet have three bytes at most (CR LF CR).
+        self._searched = max(0, len(self._pending) - 3)
         return spans
 
 

@@ -10,10 +10,11 @@ now. There, the position in the conversation is the index of the turn, as in eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mockllm.core.request import Request
+from mockllm.errors import NoMatchError
 from mockllm.matching.conversation import ModelTurn, Selection, calls_agree, text_agrees
 from mockllm.matching.request_validation import judged_request
 from mockllm.protocols import PROTOCOLS
@@ -21,6 +22,10 @@ from mockllm.scenario.model import Expect, Scenario, Taken, TurnSpec
 
 Holds = Callable[[Expect], bool]
 """Whether a request meets conditions."""
+
+MOST_BEFORE = 10_000
+"""So many turns at most before one of which only the position is known. The position stands in ids
+and addresses, where clients may write any number, and the way has a step for each."""
 
 _UNKNOWN = TurnSpec()
 """Stands for a turn of which nothing is known: it was before an answer that is continued by its
@@ -36,7 +41,7 @@ def way_after(
         position: of that answer.
         turns: the turns of the model after it.
     """
-    known = [*[(_NOT_KNOWN, _UNKNOWN)] * position, (taken, _form(scenario, taken))]
+    known = [*_unknown_steps(scenario, position), (taken, _form(scenario, taken))]
     return way_of(scenario, request, 0, turns, known)
 
 
@@ -45,7 +50,7 @@ def way_to(scenario: Scenario, position: int, turn: int, form: int) -> Scenario:
     turn."""
     taken = taken_at(scenario, position, turn, form)
     known = (taken, _form(scenario, taken))
-    return _way(scenario, [*[(_NOT_KNOWN, _UNKNOWN)] * position, known])
+    return _way(scenario, [*_unknown_steps(scenario, position), known])
 
 
 def taken_at(scenario: Scenario, position: int, turn: int, form: int) -> Taken:
@@ -58,6 +63,18 @@ def taken_at(scenario: Scenario, position: int, turn: int, form: int) -> Taken:
 
 _NOT_KNOWN: Taken = (0, 0, 0)
 _Step = tuple[Taken, TurnSpec]
+
+
+def _unknown_steps(scenario: Scenario, position: int) -> list[_Step]:
+    if position > MOST_BEFORE:
+        raise NoMatchError(
+            f"Turn {position + 1} of scenario {scenario.name!r} is past what is played: its turns "
+            f"have conditions, choices or templates, and before them at most {MOST_BEFORE:,} turns "
+            "are counted. Begin the conversation anew.",
+            status=404,
+            code="no_turn",
+        )
+    return [(_NOT_KNOWN, _UNKNOWN)] * position
 
 
 def _form(scenario: Scenario, taken: Taken) -> TurnSpec:
@@ -86,10 +103,11 @@ def way_of(
             break
         index, form = scenario.steps[step], 0
         spec = scenario.turns[index]
-        if spec.branches or spec.one_of:
+        if spec.branches:
             way = _way(scenario, [*steps, ((index, 0, step), spec)])
-            judge = _holds_before(way, request, start, turn)
-            form = _form_of(spec, turn, request.api, judge, scenario, len(steps))
+            form = branch_number(spec, request.api, _holds_before(way, request, start, turn))
+        if spec.forms()[form].one_of:
+            form = _drawn(spec.forms()[form].drawn(form), turn, request.api, scenario, len(steps))
         steps.append(((index, form, step), spec.forms()[form]))
         step = _next_step(scenario, *steps[-1])
     if step is not None:
@@ -145,14 +163,11 @@ def branched(selection: Selection, request: Request) -> Selection:
     return selection.playing(turn.forms()[number], number, number) if number else selection
 
 
-def _form_of(
-    spec: TurnSpec, turn: ModelTurn, api: str, holds: Holds, scenario: Scenario, position: int
+def _drawn(
+    forms: Mapping[int, TurnSpec], turn: ModelTurn, api: str, scenario: Scenario, position: int
 ) -> int:
-    """The number of the form of a turn that made a turn of the model."""
-    own = branch_number(spec, api, holds)
-    forms = spec.forms()
-    drawn = forms[own].drawn(own)
-    return next(_agreeing(drawn.items(), turn, api, scenario, position), next(iter(drawn)))
+    """The number of the form that made a turn of the model, of those that may be drawn."""
+    return next(_agreeing(forms.items(), turn, api, scenario, position), next(iter(forms)))
 
 
 def _agreeing(

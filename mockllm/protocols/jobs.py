@@ -74,13 +74,16 @@ class Jobs(Protocol):
     """What the requests of one session made, by ids that the service gives.
 
     `new` is the token for the id of a new thing of some kind, 24 letters and digits; `tokens` are
-    those of all that were made, the latest first. `find` is None for what was not made, or is
-    deleted, or has left the journal of the session.
+    those of all that were made, the latest first. `expect` says which ids will be looked up: a list
+    asks the store of a shared session once then, and not once for each. `find` is None for what was
+    not made, or is deleted, or has left the journal of the session.
     """
 
     def new(self, kind: str) -> str: ...
 
     def tokens(self, kind: str) -> Sequence[str]: ...
+
+    def expect(self, ids: Sequence[str]) -> None: ...
 
     def find(self, id: str, *, even_deleted: bool = False) -> KeptRequest | None: ...
 

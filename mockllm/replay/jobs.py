@@ -58,14 +58,19 @@ class JobProgress:
         return self.state()
 
 
+def deletions_of(id: str) -> str:
+    """The name of the counter of the deletions of what has this id."""
+    return f"deletes of {id}"
+
+
 def delete_job(session: Session, id: str) -> None:
     """Deletes what a session finds by this id."""
-    session.add_to(f"deletes of {id}")
+    session.add_to(deletions_of(id))
 
 
 def is_deleted(session: Session, id: str) -> bool:
     """Whether it was deleted."""
-    return session.add_to(f"deletes of {id}", 0) > 0
+    return session.add_to(deletions_of(id), 0) > 0
 
 
 def begun(answer: HttpAnswer, background: Background) -> HttpAnswer:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from mockllm.core.forms import is_multipart
+from mockllm.core.forms import MALFORMED, is_multipart
 from mockllm.core.http import Target, TimedBytes
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
@@ -171,7 +171,7 @@ class Fallback:
         if self.route.takes_form:
             fields = form_fields(request.content_type, request.body)
             if fields is None and is_multipart(request.content_type):
-                raise RequestError("The body is not the form that its content type declares.")
+                raise RequestError(MALFORMED)
         return parse_object(request.body) if fields is None else fields
 
 

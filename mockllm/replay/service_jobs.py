@@ -26,7 +26,7 @@ from mockllm.protocols.values import json_value
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.replay.filling import played_turn
-from mockllm.replay.jobs import JobProgress, delete_job, is_deleted
+from mockllm.replay.jobs import JobProgress, delete_job, deletions_of, is_deleted
 from mockllm.replay.lookups import find_fallback
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.replay.sessions.session import Session
@@ -96,6 +96,9 @@ class SessionJobs:
     def tokens(self, kind: str) -> Sequence[str]:
         key = self._key(kind)
         return [_token(key, number) for number in reversed(range(self._session.add_to(key, 0)))]
+
+    def expect(self, ids: Sequence[str]) -> None:
+        self._session.expect(ids, map(deletions_of, ids))
 
     def find(self, id: str, *, even_deleted: bool = False) -> KeptRequest | None:
         if not even_deleted and self.is_deleted(id):

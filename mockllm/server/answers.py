@@ -505,7 +505,8 @@ class DeferredWork:
             except StateNotReadError as missing:
                 assert self._carry_out is not None
                 assert isinstance(session, SharedSession)
-                await self._carry_out(session, missing.operation)
+                for operation in missing.operations:
+                    await self._carry_out(session, operation)
 
     async def _done(self, owner: object, missing: NotDoneError) -> Callable[[], Any]:
         key = (owner, missing.key)

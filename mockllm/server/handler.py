@@ -106,7 +106,9 @@ class Handler:
             played = replace(played, outcome="failed")
         self._note_lost(method, target, played, answer.size)
         return web.Response(
-            status=answer.status, body=b"".join(answer.data), headers=dict(answer.headers)
+            status=answer.status,
+            body=b"" if method == "HEAD" else b"".join(answer.data),
+            headers=dict(answer.headers),
         )
 
     def _note_lost(self, method: str, target: str, played: Played, size: int = 0) -> None:

@@ -25,8 +25,9 @@ from mockllm.replay.compilation.http_answer import bytes_answer, chunk
 from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.server.control.routes import base_urls, session_summary
 from mockllm.server.control.server_view import KEEPS, ServerView
-from mockllm.server.http.delivery import CLOSE
+from mockllm.server.http.delivery import CLOSE, deliver
 from mockllm.server.http.sending import send
+from mockllm.ui.masking import mask_target
 
 MOST_ROWS = 20_000
 """So many requests a page gets when it opens: the newest of all sessions."""
@@ -208,6 +209,8 @@ class Live:
         framed = request.version > HttpVersion10
         head = {"content-type": "text/event-stream", "cache-control": "no-store", **fields}
         answer = bytes_answer(200, head.items(), (), streamed=True)
+        if request.method == "HEAD":
+            return await deliver(request, answer, sent, close=True)
         begin = answer.head(http_1_0=not framed, close=True)
         page = _Page()
         self._pages.add(page)
@@ -316,13 +319,15 @@ def row(exchange: Exchange) -> dict[str, Any]:
         if fields[name] is not None:
             fields[name] = shorten(fields[name], _LONGEST)
     problems = exchange.problems
-    return {
+    shown = {
         **fields,
         "open": exchange.in_use,
         "problem": shorten(problems[0], 300) if problems else "",
         "problems": len(problems),
         "text": user_text(exchange),
     }
+    masked: dict[str, Any] = mask_target(shown, exchange)
+    return masked
 
 
 def user_text(exchange: Exchange) -> str:

@@ -28,6 +28,7 @@ from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.delivery import deliver
 from mockllm.server.http.request_reading import Arrival, whole_number
 from mockllm.ui.live import Live, row
+from mockllm.ui.masking import mask_target
 from mockllm.ui.shown_answers import made_answer, sent_of, stream_json
 
 PREFIX = "/_mockllm/ui"
@@ -102,7 +103,7 @@ class LivePage:
         protocol = PROTOCOLS.get(exchange.played.api or "")
         sent, why = sent_of(exchange, self._server.sent, scenario, self._answers.options.speed)
         findings, findings_why = findings_json(session, player.served.by_name, exchange.number)
-        return {
+        detail = {
             "entry": exchange.as_json(),
             "row": row(exchange),
             "conversation": conversation_json(exchange.played.api or "", exchange),
@@ -112,6 +113,7 @@ class LivePage:
             "findings": findings,
             "findings_why": findings_why,
         }
+        return {name: mask_target(value, exchange) for name, value in detail.items()}
 
     # Scenarios
 

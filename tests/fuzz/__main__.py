@@ -33,7 +33,8 @@ def main() -> int:
     if options.echo:
         PROTOCOLS[PROTOCOL.name] = PROTOCOL
     apis = [PROTOCOL.name] if options.echo else []
-    figures = play(options.count, options.seed, apis=apis, state=options.state)
+    more = {"state": options.state} if options.state else {}
+    figures = play(options.count, options.seed, apis=apis, **more)
     print(f"{figures.requests} requests in {time.monotonic() - began:.0f} s, seed {options.seed}")
     print(
         "answers:", ", ".join(f"{n} x {status}" for status, n in sorted(figures.statuses.items()))

@@ -10,10 +10,10 @@ import logging
 import select
 import socket
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import cycle, islice
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ _SESSION = "fuzz-session"
 _PAUSE = 0.05
 """For how long an answer is waited for to what may be no whole request, in seconds."""
 
-_OPTIONS: tuple[dict[str, Any], ...] = (
+_OPTIONS: tuple[Mapping[str, Any], ...] = (
     {"strict": True, "fallback": True},
     {"strict": False, "fallback": True},
     {"strict": True, "fallback": False},
@@ -76,37 +76,48 @@ class _Log(logging.Handler):
         self._figures.add("traceback" if error is not None else "logged", what)
 
 
-def play(count: int, seed: int, *, apis: Collection[str] = (), state: str = "") -> Figures:
+def play(count: int, seed: int, *, apis: Collection[str] = (), **more: Any) -> Figures:
     """Sends so many hostile requests. The same seed sends the same ones.
 
     Args:
         apis: the names of some; none for all.
-        state: the store that the servers share, as `--state` names it; "" for none.
+        more: options of all servers.
     """
-    figures = Figures()
     random = Random(seed)
+    batch = min(_BATCH, -(-count // len(_OPTIONS)))
+    return _play(islice(hostile_requests(random, _valid(random, apis)), count), batch, more)
+
+
+def send(requests: Iterable[Hostile], **more: Any) -> Figures:
+    """Sends requests to one server that has these options."""
+    return _play(iter(requests), _BATCH, more, _OPTIONS[:1])
+
+
+def _play(
+    hostile_ones: Iterator[Hostile],
+    batch: int,
+    more: Mapping[str, Any],
+    options: Sequence[Mapping[str, Any]] = _OPTIONS,
+) -> Figures:
+    figures = Figures()
     current = [""]
-    hostile_ones = hostile_requests(random, _valid(random, apis))
     log = _Log(figures, lambda: current[0])
     root = logging.getLogger()
     root.addHandler(log)
     try:
         with ExitStack() as stack:
-            options: Sequence[dict[str, Any]] = _OPTIONS
-            if state:
-                options = [{**option, "state": state} for option in options]
-            ports = [stack.enter_context(_server(option, figures)) for option in options]
-            batch = min(_BATCH, -(-count // len(ports)))
-            for first in range(0, count, batch):
-                size = min(batch, count - first)
-                port = _port(ports[first // batch % len(ports)])
-                session = f"fuzz-{first}"
-                for hostile in islice(hostile_ones, size):
+            servers = cycle(
+                [stack.enter_context(_server({**own, **more}, figures)) for own in options]
+            )
+            while hostiles := list(islice(hostile_ones, batch)):
+                server, session = next(servers), f"fuzz-{figures.requests}"
+                port, proxy = _port(server), server.server.proxy_url
+                for hostile in hostiles:
                     current[0] = hostile.what
                     figures.requests += 1
                     data = hostile.data.replace(_SESSION.encode(), session.encode())
-                    _judge(hostile, _exchange(port, data, hostile.whole), figures)
-                current[0] = f"the requests {first} to {first + size}"
+                    _judge(hostile, _exchange(port, data, hostile.whole, proxy), figures)
+                current[0] = f"the {len(hostiles)} requests of {session}"
                 _read_all(port, session, figures, current[0])
     finally:
         root.removeHandler(log)
@@ -144,14 +155,19 @@ class _Answer:
     body: bytes
 
 
-def _exchange(port: int, data: bytes, whole: bool = True) -> _Answer | str:
+def _exchange(port: int, data: bytes, whole: bool = True, proxy: str = "") -> _Answer | str:
     """The answer to a request; why there is none.
 
     Args:
+        proxy: the URL of the forward proxy that leads to the port.
         whole: whether an answer comes without anything further. Otherwise the client closes its
             side where nothing comes; the server then drops what is not a whole request.
     """
-    with socket.create_connection(("127.0.0.1", port), timeout=GIVE_UP) as connection:
+    reached = urlsplit(proxy).port or port
+    with socket.create_connection(("127.0.0.1", reached), timeout=GIVE_UP) as connection:
+        if proxy:
+            connection.sendall(b"CONNECT 127.0.0.1:80 HTTP/1.1\r\n\r\n")
+            assert connection.recv(65536).endswith(b"\r\n\r\n")
         with suppress(ConnectionError):  # it may have been refused before all was sent
             connection.sendall(data)
             if not whole and not select.select([connection], [], [], _PAUSE)[0]:
@@ -184,7 +200,7 @@ def _judge(hostile: Hostile, answer: _Answer | str, figures: Figures) -> None:
     try:
         text = answer.body.decode()
     except UnicodeDecodeError:
-        if not begins_stream(answer.body):
+        if not begins_stream(answer.body) and not answer.type.startswith("audio/"):
             figures.add("not UTF-8", what)
         return
     if answer.type.startswith("application/json") and hostile.data[:4] != b"HEAD":

@@ -1,6 +1,7 @@
 """The scenario and the turn that answer follow from the request alone."""
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.conversation import call_id
-from mockllm.matching.index import ScenarioIndex, mint_token
+from mockllm.matching.index import ScenarioIndex, _token, mint_token
 from mockllm.matching.select import select
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Match, Scenario, TextCondition, TurnSpec
@@ -308,6 +309,21 @@ def test_a_token_contains_scenario_and_turn():
     assert selected(result("call_w"), previous=token) == "weather:1"
     with pytest.raises(NoMatchError, match="past its end"):
         selected(result("call_w"), previous=mint_token(SERVED.by_name["weather"], 1))
+
+
+def test_a_token_may_have_any_position():
+    """Anyone can make up the id of an answer: nothing is made for each of its turns."""
+    sides = "{reply: {text: Heads.}}, {reply: {text: Tails.}}"
+    (scenario,) = loads(f"{{scenario: coin, turns: [{{one_of: [{sides}], repeat: true}}]}}")
+    token = _token(scenario, 0xFFFFFF, (0, 1, 0))
+    request = Request("responses", "gpt", {}, messages=(user("again"),), previous=token)
+    tracemalloc.start()
+    try:
+        with pytest.raises(NoMatchError, match="Turn 16777216 of scenario 'coin'"):
+            select(ScenarioIndex([scenario]), request, {})
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_after_the_end_a_new_question_begins_another_scenario():

@@ -58,6 +58,7 @@ OWN = {
     "_arrived",
     "_awaits_head",
     "_begin",
+    "_end_unreadable_body",
     "_expect_rest",
     "_give_up",
     "_give_up_at_end",

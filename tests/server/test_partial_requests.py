@@ -3,7 +3,7 @@
 import json
 import queue
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import httpx
@@ -12,6 +12,7 @@ import pytest
 from mockllm import ServerOptions, ServerThread
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.options import RecordOptions
+from tests.framing.test_content_coding import PACKED
 from tests.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP
 
@@ -93,6 +94,52 @@ def test_half_a_body_is_answered(serve, api, length):
     assert (status, outcome) == (408, "invalid")
     assert "The body of the request" in problem
     assert served.journal()[0]["status"] == 408
+
+
+def _chunked(data):
+    return b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data) if data else b"0\r\n\r\n"
+
+
+UNREADABLE = {
+    "chunk size": ("", b"5\r\nhello\r\nzz\r\n"),
+    "chunk end": ("", b"5\r\nhelloXX"),
+    "garbage after a chunk without data": ("gzip", b"1\r\n\x1f\r\n1\r\nx\r\n"),
+    **{
+        f"{name}, {kind}": (coding, _chunked(change(pack(BODY))))
+        for name, (coding, pack) in PACKED.items()
+        for kind, change in {
+            "cut": lambda packed: packed[: len(packed) // 2],
+            "without its last byte": lambda packed: packed[:-1],
+            "a byte": lambda packed: packed[:1],
+            "garbage": lambda packed: b"\x01 garbage",
+        }.items()
+        if coding in ("deflate", "gzip", "br") and (coding, kind[0]) != ("gzip", "w")
+    },
+}
+
+
+@pytest.mark.parametrize("how", ["head first", "at once", "byte by byte"])
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_body_that_cannot_be_read_is_refused_at_once(serve, case, how):
+    """Its framing is wrong, or it cannot be unpacked: the patience is for what may still come."""
+    coding, body = UNREADABLE[case]
+    served = serve(HELLO, patience=10 * GIVE_UP)
+    sent = head(CHAT, 0, f"content-encoding: {coding or 'identity'}")
+    sent = sent.replace(b"content-length: 0", b"transfer-encoding: chunked")
+    with connected(served) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if how == "at once":
+            sock.sendall(sent + body)
+        else:
+            sock.sendall(sent.replace(b"\r\n\r\n", b"\r\nexpect: 100-continue\r\n\r\n"))
+            assert sock.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            step = 1 if how == "byte by byte" else len(body)
+            with suppress(ConnectionError):
+                for at in range(0, len(body), step):
+                    sock.sendall(body[at : at + step])
+        answered, _, rest = sock.recv(65536).partition(b"\r\n\r\n")
+    assert answered.split(b" ")[1] == b"400"
+    assert json.loads(rest)["error"]["code"] in ("unreadable_body", "malformed", "invalid_json")
 
 
 def test_control_routes_are_no_exception(serve):

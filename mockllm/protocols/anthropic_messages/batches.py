@@ -169,14 +169,17 @@ def _result(outcome: WorkOutcome) -> Json:
 
 def _list(call: JobCall) -> JobReply:
     """A page of the batches, the latest first."""
-    found = [_found(call, _id(token)) for token in call.jobs.tokens(_KIND)]
-    batches = {one[0].id: one for one in found if one is not None}
+    ids = [_id(token) for token in call.jobs.tokens(_KIND)]
+    call.jobs.expect(ids)
 
     def show(id: str) -> Json:
-        batch, work = batches[id]
+        found = _found(call, id)
+        assert found is not None
+        batch, work = found
         return _object(call, batch, work.state(), work.outcomes)
 
-    return JobReply(page(list(batches), call.target, show))
+    made = [id for id in ids if call.jobs.find(id) is not None]
+    return JobReply(page(made, call.target, show))
 
 
 BATCHES: Mapping[Operation, JobHandler] = {

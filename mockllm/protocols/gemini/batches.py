@@ -178,11 +178,12 @@ def _delete(call: JobCall) -> JobReply:
 
 def _list(call: JobCall) -> JobReply:
     """A page of the batches, the latest first; its token is the number of the first one."""
-    found = [_found(call, _name(token)) for token in call.jobs.tokens(_KIND)]
-    batches = [one for one in found if one is not None]
+    names = [_name(token) for token in call.jobs.tokens(_KIND)]
+    call.jobs.expect(names)
+    batches = [name for name in names if call.jobs.find(name) is not None]
     start, size = _number(call.target, "pageToken", 0), _number(call.target, "pageSize", _MOST)
-    page = batches[start : start + size]
-    shown = [_object(batch, work.state(), work) for batch, work in page]
+    found = [_found(call, name) for name in batches[start : start + size]]
+    shown = [_object(batch, work.state(), work) for batch, work in filter(None, found)]
     more = {"nextPageToken": str(start + size)} if start + size < len(batches) else {}
     return JobReply({"operations": shown, **more})
 

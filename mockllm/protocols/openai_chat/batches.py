@@ -207,8 +207,15 @@ def output_file(jobs: Jobs, id: str) -> OpenAIFile | None:
 
 def output_files(jobs: Jobs) -> Iterator[OpenAIFile]:
     """All files that batches have made, those of the latest batch first."""
-    for token in jobs.tokens(_KIND):
+    for token in _expected(jobs):
         yield from _outputs(jobs, token)
+
+
+def _expected(jobs: Jobs) -> Sequence[str]:
+    """The tokens of all batches, which will be looked up."""
+    tokens = jobs.tokens(_KIND)
+    jobs.expect([_id(token) for token in tokens])
+    return tokens
 
 
 # The object
@@ -324,7 +331,7 @@ def _cancel(call: JobCall) -> JobReply:
 
 def _list(call: JobCall) -> JobReply:
     """The batches, the latest first."""
-    batches = [_found(call.jobs, token) for token in call.jobs.tokens(_KIND)]
+    batches = [_found(call.jobs, token) for token in _expected(call.jobs)]
     found = [_object(batch, _state(batch)) for batch in batches if batch is not None]
     return JobReply(listed(found, call.target.query.get("after"), page_size(call.target, 20, 100)))
 

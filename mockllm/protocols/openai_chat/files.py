@@ -44,7 +44,9 @@ def _delete(call: JobCall) -> JobReply:
 
 def _list(call: JobCall) -> JobReply:
     """The files that batches made, then those that were uploaded, each the latest first."""
-    uploads = (find_upload(call.jobs, _id(token)) for token in call.jobs.tokens(_KIND))
+    ids = [_id(token) for token in call.jobs.tokens(_KIND)]
+    call.jobs.expect(ids)
+    uploads = (find_upload(call.jobs, id) for id in ids)
     files = [*output_files(call.jobs), *(file for file in uploads if file is not None)]
     query = call.target.query
     purpose = query.get("purpose")

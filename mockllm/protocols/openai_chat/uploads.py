@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mockllm.core.forms import form_parts
+from mockllm.core.forms import MALFORMED, form_parts, is_multipart
 from mockllm.core.record import record
 from mockllm.errors import RequestError
 from mockllm.protocols.base import created_at
@@ -49,6 +49,8 @@ def uploaded(id: str, headers: Mapping[str, str], body: bytes) -> OpenAIFile:
     """
     kind = headers.get("content-type", "")
     parts = form_parts(kind, body)
+    if parts is None and is_multipart(kind):
+        raise RequestError(MALFORMED)
     if parts is None:
         raise RequestError(
             "A file is uploaded as a form (multipart/form-data) with 'file' and 'purpose', got "

@@ -210,6 +210,10 @@ class Session:
         """
         return self._answers.get(id)
 
+    def expect(self, ids: Iterable[str], counters: Iterable[str]) -> None:
+        """Says which answers and counters will be looked up: a session whose state is elsewhere
+        asks for all of them at once."""
+
     def drop_answer(self, id: str) -> bool:
         """Deletes an answer but not its exchange in the journal; returns whether it was kept."""
         return self._answers.pop(id, None) is not None

@@ -90,14 +90,14 @@ _PURPOSE: Mapping[type[StateOperation], str] = {
 
 
 class StateNotReadError(Exception):
-    """An operation of the state store must be carried out before a request can be answered.
+    """Operations of the state store must be carried out before a request can be answered.
 
-    The caller adds its outcome to `SharedSession.known` and plays the call again.
+    The caller adds their outcomes to `SharedSession.known` and plays the call again.
     """
 
-    def __init__(self, operation: StateOperation) -> None:
-        super().__init__(operation)
-        self.operation = operation
+    def __init__(self, *operations: StateOperation) -> None:
+        super().__init__(*operations)
+        self.operations = operations
 
 
 class StateAwayError(RequestError):
@@ -203,23 +203,42 @@ class SharedSession(Session):
         return number
 
     def add_to(self, key: str, by: int = 1) -> int:
-        before: int = self._outcome(Count(key, by))
+        before: int = self._outcome(Count(_stored(key), by))
         return before
 
     def answer(self, id: str, *, latest: bool = False) -> Exchange | None:
-        exchange: Exchange | None = self._outcome(FindAnswer(id, latest))
+        exchange: Exchange | None = self._outcome(FindAnswer(_stored(id), latest))
         return exchange
 
+    def expect(self, ids: Iterable[str], counters: Iterable[str]) -> None:
+        operations: list[StateOperation] = [FindAnswer(_stored(id)) for id in ids]
+        operations += [Count(_stored(counter), 0) for counter in counters]
+        missing = [operation for operation in operations if operation not in self.known]
+        if missing:
+            raise StateNotReadError(*missing)
+
     def drop_answer(self, id: str) -> bool:
-        self.deleted.append(id)
-        return self._outcome(FindAnswer(id)) is not None
+        self.deleted.append(_stored(id))
+        return self._outcome(FindAnswer(_stored(id))) is not None
 
     def conversation(self, id: str) -> str | None:
-        token: str | None = self._outcome(FindConversation(id))
+        token: str | None = self._outcome(FindConversation(_stored(id)))
         return token
 
     def keep_conversation(self, id: str, token: str) -> None:
-        self.tokens[id] = token
+        self.tokens[_stored(id)] = token
+
+
+def _stored(text: str) -> str:
+    """A text that a client chose, as stores can keep it: in UTF-8, which has no half of a surrogate
+    pair. Other texts are other ones there, too."""
+    if text.isascii() and not text.startswith("\0"):
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "\0" + text.replace("\\", r"\\").encode("utf-8", "backslashreplace").decode()
+    return f"\0{text}" if text.startswith("\0") else text
 
 
 ENDED_EARLY = "The server process that sent this answer ended before the answer did."

@@ -76,7 +76,10 @@ class Control:
         query = {} if session is None else {"session": session}
         query |= {name: value for name, value in arrival.query.items() if value}
         steps = arrival.path.removeprefix(CONTROL_PREFIX).strip("/").split("/")
-        match arrival.method, *steps:
+        method = (
+            "GET" if arrival.method == "HEAD" else arrival.method
+        )  # `deliver` leaves out the body
+        match method, *steps:
             case "GET", "health":
                 return 200, self.health()
             case "GET", "scenarios":

@@ -24,7 +24,6 @@ from mockllm.replay.compilation.http_answer import (
     HttpAnswer,
     bytes_answer,
     json_answer,
-    without_body,
 )
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.answers import Answers
@@ -112,7 +111,7 @@ class ServerRequests:
                 len(self._answers.player_of(session).served.scenarios),
                 ui=self._answers.options.page is not None,
             )
-            return deliver(request, without_body(page) if arrival.method == "HEAD" else page, sent)
+            return deliver(request, page, sent)
         return None
 
     def _is_free(self, arrival: Arrival) -> bool:
@@ -138,10 +137,7 @@ class ServerRequests:
             await self._answers.body(arrival)
             path = arrival.path.rstrip("/")
             if path in _PROBES and method in ("GET", "HEAD"):
-                answer = await self._probe(path, fields)
-                return await deliver(
-                    request, without_body(answer) if method == "HEAD" else answer, sent
-                )
+                return await deliver(request, await self._probe(path, fields), sent)
             self._access.check(headers, follows_link=method == "GET" and path == _PAGE)
             preflight = self._access.preflight(headers) if method == "OPTIONS" else None
             if preflight is not None:

@@ -230,8 +230,26 @@ class _Connection(web.RequestHandler):
         if _awaits_request(self):
             data = _with_one_agent(_with_host(data) if self.is_to_proxy else data)
         super().data_received(data)
+        self._end_unreadable_body()
         if self._give_up_at_end is not None or _awaits_request(self):
             self._expect_rest(data)
+
+    def _end_unreadable_body(self) -> None:
+        """Ends a body whose framing or coding is wrong in what arrived after its head. Otherwise
+        whoever reads it waits on: aiohttp queues the error as a further request, and its reader
+        does not look for one after it was woken by the end of a chunk without data; so the error is
+        set when it waits again."""
+        queued = list(self._messages)
+        error = getattr(queued[-1][0], "exc", None) if queued else None
+        if error is not None:
+            queued.pop()
+        body = queued[-1][1] if queued else self.answered
+        if body is None or body.is_eof():
+            return
+        if error is None:
+            error = body.exception()
+        if error is not None:
+            self._loop.call_soon(body.set_exception, error)
 
     def _expect_rest(self, data: bytes) -> None:
         """Closes the connection after a time in which nothing more arrives of a head that began;

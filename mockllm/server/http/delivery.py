@@ -21,7 +21,7 @@ from aiohttp import HttpVersion10, web
 
 from mockllm.core.http import stated_wait
 from mockllm.faults.transmission import Transmission
-from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer, chunk
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer, chunk, without_body
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import awaits_more, written_response
 from mockllm.server.http.connection_faults import close_at_next_request
@@ -83,7 +83,7 @@ async def deliver(
     pacer: Pacer | None = None,
     since: float = 0.0,
 ) -> web.StreamResponse:
-    """Sends an answer, and notes in `sent` how much of it was sent.
+    """Sends an answer, and notes in `sent` how much of it was sent. For HEAD it has no body.
 
     Args:
         speed: of timed answers; 0 removes the pauses.
@@ -97,6 +97,8 @@ async def deliver(
     if transport is None or transport.is_closing():
         sent.leave()
         return CLOSE
+    if request.method == "HEAD":
+        answer = without_body(answer)
     if answer.closes_connection:
         sent.break_off()
     timed = answer.timed and speed > 0
@@ -298,8 +300,8 @@ async def deliver_parts(
     parts: AsyncIterator[bytes],
     sent: Sent,
 ) -> web.StreamResponse:
-    """Sends a JSON body in HTTP chunks. It waits while the client reads slowly, and lets other
-    requests go on after each part.
+    """Sends a JSON body in HTTP chunks; for HEAD none of it is made. It waits while the client
+    reads slowly, and lets other requests go on after each part.
 
     Args:
         parts: of the body; where making one fails, the connection ends without the last chunk.
@@ -309,6 +311,8 @@ async def deliver_parts(
     close = http_1_0 or not request.keep_alive
     fields = {"content-type": "application/json", **headers}
     head: HttpAnswer = bytes_answer(200, fields.items(), (), streamed=True)
+    if request.method == "HEAD":
+        return await deliver(request, head, sent)
     begin = head.head(http_1_0=http_1_0, close=close)  # is sent with the first part
 
     async def write(data: bytes) -> None:

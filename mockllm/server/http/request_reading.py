@@ -132,6 +132,8 @@ def not_http(data: bytes, error: BaseException) -> str:
             "This is HTTP/2, and mockllm speaks HTTP/1.1. So does the AWS SDK for JavaScript "
             "with `requestHandler: new NodeHttpHandler()` from `@smithy/node-http-handler`."
         )
+    if type(error).__name__ == "ContentEncodingError":  # of a body that came with its head
+        return f"The body of the request cannot be read: {brief(error)}."
     return f"This is no HTTP request: {brief(error)}."
 
 
@@ -141,6 +143,8 @@ def brief(error: BaseException) -> str:
         return "its target is no URL"
     text = str(getattr(error, "message", "") or error).rpartition("message:")[2].strip()
     text = text.partition("\n")[0]
+    if text == "deflate":  # all that aiohttp says of it
+        return "its data (deflate) end too early"
     return text.partition(": b")[0].partition(":\n")[0].strip().rstrip(".:") or type(error).__name__
 
 
