@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -62,9 +62,6 @@ _owner: ContextVar[Owner | None] = ContextVar("mockllm_owner", default=None)
 _running: list[Owner] = []
 _MARK = "_mockllm_owner"
 
-LED = "_mockllm_led"
-"""The attribute of a connection, or of what makes connections, that was redirected."""
-
 _Function = Callable[..., Any]
 
 
@@ -90,6 +87,11 @@ def end(owner: Owner) -> None:
 def running() -> Owner | None:
     """The innermost owner that runs."""
     return _running[-1] if _running else None
+
+
+def adopt(context: Context, owner: Owner) -> None:
+    """What runs in a context belongs to an owner from now on."""
+    context.run(_owner.set, owner)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from mockllm.interception import ownership
-from mockllm.interception.ownership import LED
+from mockllm.interception.libraries import LED, OWN_METHODS
 
 _Method = Callable[..., Any]
 
@@ -58,7 +58,19 @@ _CARRYING: dict[str, dict[str, _Method]] = {
 }
 """By module and method, what carries the owner there."""
 
-_MODULES = (*_LEADING, *_CARRYING)
+_KEEPING = {
+    f"{package}.{module}": path
+    for package in ("httpcore", "httpcore2")
+    for module, path in (
+        ("_sync.connection_pool", "ConnectionPool.handle_request"),
+        ("_sync.connection", "HTTPConnection.handle_request"),
+        ("_async.connection_pool", "AsyncConnectionPool.handle_async_request"),
+        ("_async.connection", "AsyncHTTPConnection.handle_async_request"),
+    )
+}
+"""By module, the method that respx or vcrpy replaces, and that requests to mockllm need."""
+
+_MODULES = (*_LEADING, *_CARRYING, *_KEEPING)
 
 
 def install() -> None:
@@ -77,14 +89,18 @@ def _change(module: ModuleType) -> None:
         _replace(module, path, partial(_leading, function))
     for path, carry in _CARRYING.get(module.__name__, {}).items():
         _replace(module, path, partial(_carrying, carry))
+    if module.__name__ in _KEEPING:
+        owner, name, method = _own_method(module, _KEEPING[module.__name__])
+        if method is not None:
+            OWN_METHODS[owner] = name, method
 
 
 _changed: dict[_Method, _Method] = {}
 """The methods of the libraries, and what stands in their places."""
 
 
-def _replace(module: ModuleType, path: str, make: Callable[[_Method], _Method]) -> None:
-    """Replaces a method where it is the library's own.
+def _own_method(module: ModuleType, path: str) -> tuple[Any, str, _Method | None]:
+    """The class of a method, its name, and the method where it is the library's own.
 
     Another function that stands there now is what somebody put over ours, and calls it.
     """
@@ -92,11 +108,17 @@ def _replace(module: ModuleType, path: str, make: Callable[[_Method], _Method]) 
     owner = getattr(module, class_name, None)  # None: while the module is being imported
     method = getattr(owner, name, None)
     code = getattr(method, "__code__", None)
-    if method is None or code is None or code.co_filename != module.__file__:
-        return
-    if method not in _changed:
-        _changed[method] = make(method)
-    setattr(owner, name, _changed[method])
+    is_own = code is not None and code.co_filename == module.__file__
+    return owner, name, method if is_own else None
+
+
+def _replace(module: ModuleType, path: str, make: Callable[[_Method], _Method]) -> None:
+    """Replaces a method where it is the library's own."""
+    owner, name, method = _own_method(module, path)
+    if method is not None:
+        if method not in _changed:
+            _changed[method] = make(method)
+        setattr(owner, name, _changed[method])
 
 
 def _leading(function: str, method: _Method) -> _Method:

@@ -19,12 +19,13 @@ import ssl
 import sys
 from collections.abc import Callable
 from inspect import iscoroutinefunction
+from types import MethodType
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from mockllm.interception.hosts import PORTS
-from mockllm.interception.ownership import LED
+from mockllm.interception.libraries import LED, OWN_METHODS
 from mockllm.interception.redirect import Redirect
 
 _Method = Callable[..., Any]
@@ -148,8 +149,26 @@ def _beside(transport: Any, kind: str, loop: object) -> Any:
     if loop not in by_loop:
         httpx = _httpx_of(transport)
         limits = httpx.Limits(max_keepalive_connections=0)
-        by_loop[loop] = getattr(httpx, kind)(verify=_NOBODY, trust_env=False, limits=limits)
+        made = getattr(httpx, kind)(verify=_NOBODY, trust_env=False, limits=limits)
+        by_loop[loop] = _without_other_mocks(made)
     return by_loop[loop]
+
+
+def _without_other_mocks(transport: Any) -> Any:
+    """The same transport, with the methods of httpcore that are its own: respx and vcrpy replace
+    those of the classes, and do not know where mockllm listens."""
+    pool = transport._pool  # noqa: SLF001 - no argument of a transport takes one
+    create = pool.create_connection
+    pool.create_connection = lambda origin: _with_own_method(create(origin))
+    _with_own_method(pool)
+    return transport
+
+
+def _with_own_method(made: Any) -> Any:
+    name, method = OWN_METHODS.get(type(made), ("", None))
+    if method is not None:
+        setattr(made, name, MethodType(method, made))
+    return made
 
 
 class _NoLoop:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from contextvars import Context
 from dataclasses import replace
 from functools import partial, wraps
 from importlib.util import find_spec
@@ -264,6 +265,7 @@ def pytest_fixture_setup(
         _set_function(fixturedef, function)
 
 
+_END = object()
 _OWN_FIXTURES = ("mockllm_session", "_mockllm_marked", "monkeypatch")
 
 
@@ -311,12 +313,15 @@ def _bound(function: Callable[..., Any], owner: Owner) -> Callable[..., Any]:
     @wraps(function)
     async def generate(*args: Any, **options: Any) -> Any:
         values = function(*args, **options)
-        with bound(owner):
-            value = await anext(values)
-        yield value
-        with bound(owner):
-            value = await anext(values)
-        yield value  # one too many: who runs the fixture says so
+        try:
+            for _ in range(2):  # a second value is one too many: who runs the fixture says so
+                with bound(owner):
+                    value = await anext(values, _END)
+                if value is _END:
+                    return
+                yield value
+        finally:
+            await values.aclose()
 
     return generate
 
@@ -434,7 +439,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
 @contextmanager
 def _with_bound_test(item: pytest.Item) -> Iterator[None]:
     """While it lasts, the coroutine of a test belongs to it, also that inside of a test of
-    Hypothesis."""
+    Hypothesis; and so do the contexts of a test case of unittest, which may be older."""
+    from mockllm.interception.ownership import adopt
+
+    for value in vars(getattr(item, "instance", None) or item).values():
+        if isinstance(value, Context):
+            adopt(value, item.stash[_OWNER])
     function = getattr(item, "obj", None)
     inner = getattr(function, "hypothesis", None)
     place, name = (item, "obj") if inner is None else (inner, "inner_test")
