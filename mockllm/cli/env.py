@@ -28,6 +28,7 @@ def _usable(parts: SplitResult) -> str:
 
 
 @click.command()
+@click.argument("service", required=False, type=click.Choice(["azure"]))
 @click.option(
     "--url",
     default="http://127.0.0.1:8080",
@@ -35,15 +36,19 @@ def _usable(parts: SplitResult) -> str:
 )
 @click.option("--session", metavar="NAME", help="Give the base URLs of a session.")
 @click.option("--export", is_flag=True, help="Put `export` before each, for a shell.")
-def env(url: str, session: str | None, export: bool) -> None:
+def env(service: str | None, url: str, session: str | None, export: bool) -> None:
     """Print the environment variables that the official SDKs read, as in a .env file.
+
+    SERVICE prints those of another service instead: `azure` of OpenAI's models on Azure. They
+    stand apart, since the `openai` module cannot choose between OPENAI_API_KEY and these.
 
     \b
     Examples:
       mockllm env > .env
       eval "$(mockllm env --export --session mine)"
+      eval "$(mockllm env azure --export)"
     """
-    from mockllm.protocols.environment import client_environment
+    from mockllm.protocols.environment import client_environment, environment_on_request
     from mockllm.server.control.routes import base_urls
     from mockllm.server.http.request_reading import SESSION_NAME
 
@@ -57,6 +62,10 @@ def env(url: str, session: str | None, export: bool) -> None:
                 f"--session takes 1 to 128 letters, digits, '.', '_' and '-', got {session!r}"
             )
         root = f"{root}/s/{session}"
-    variables = {**client_environment(base_urls(root)), "MOCKLLM_URL": root}
+    if service is None:
+        variables = client_environment(base_urls(root))
+    else:
+        variables = environment_on_request(service, base_urls(root))
+    variables["MOCKLLM_URL"] = root
     for name, value in variables.items():
         echo(f"{'export ' if export else ''}{name}={value}")

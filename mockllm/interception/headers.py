@@ -6,3 +6,10 @@ SESSION_HEADER = "x-mockllm-session"
 ORIGIN_HEADER = "x-mockllm-origin"
 """Of a redirected request: the key of the server (`InterceptOptions.key`), a space, and the origin
 of the service, such as `https://api.openai.com`."""
+
+RUNNING_HEADER = "x-mockllm-running"
+"""The name of the session that a request belongs to whose URL has that of the running test
+(`RUNNING`): a redirected library says it."""
+
+RUNNING = "running-test"
+"""What stands for the session of the test that runs, in URLs of the environment."""

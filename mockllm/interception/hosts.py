@@ -100,6 +100,20 @@ def netloc(scheme: str, host: str, port: int | None) -> str:
     return name if not port or port == PORTS[scheme] else f"{name}:{port}"
 
 
+def patterns_of(urls: Iterable[str]) -> tuple[str, ...]:
+    """The patterns of the hosts of URLs, with their ports; of what is no URL, none."""
+    patterns = []
+    for url in urls:
+        try:
+            parts = urlsplit(url)
+            port = parts.port or PORTS[parts.scheme]
+        except (ValueError, KeyError):
+            continue
+        if parts.hostname:
+            patterns.append(f"{netloc('', parts.hostname, None)}:{port}".lower())
+    return tuple(patterns)
+
+
 def known_hosts() -> tuple[str, ...]:
     """The patterns of the hosts of all known services."""
     return tuple(host for address in PROTOCOLS.addresses.values() for host in address.hosts)

@@ -55,6 +55,40 @@ def client_environment(
     return variables | client_keys(base_urls, own)
 
 
+def environment_on_request(service: str, base_urls: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which the SDKs find a service that has variables of its own: its base URL,
+    its key, and what else they need.
+
+    Args:
+        service: such as `azure`.
+        base_urls: by the name of the API (`MockServer.base_urls`).
+    """
+    variables: dict[str, str] = {}
+    for api, url in base_urls.items():
+        env = PROTOCOLS.addresses[api].env.on_request.get(service)
+        if env is not None:
+            urls = {name: url.removesuffix(without) for name, without in env.base_urls}
+            variables = {**urls, **dict.fromkeys(env.keys, MOCK_KEY), **dict(env.fixed)} | variables
+    return variables
+
+
+def services_in(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The base URLs that an environment names for SDKs, and for libraries around them."""
+    names: list[str] = []
+    for address in PROTOCOLS.addresses.values():
+        for env in (address.env, *address.env.on_request.values()):
+            names += [*(name for name, _ in env.base_urls), *env.other_base_urls]
+    values = dict.fromkeys(environment.get(name, "") for name in names)
+    return tuple(value if "://" in value else f"http://{value}" for value in values if value)
+
+
+def dummy_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """The mock key for those variables with keys that are set only on request, and that an
+    environment has all the same."""
+    every = (address.env.on_request.values() for address in PROTOCOLS.addresses.values())
+    return {key: MOCK_KEY for env in chain(*every) for key in env.keys if key in environment}
+
+
 def client_keys(
     apis: Iterable[str], own: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from mockllm.protocols.records import Environment
 
 ENVIRONMENT = Environment(
-    # Azure's client appends the version itself. AZURE_OPENAI_API_KEY is not set: with it and
-    # OPENAI_API_KEY, the openai module raises an error because it cannot choose a service.
-    base_urls=(("OPENAI_BASE_URL", ""), ("AZURE_OPENAI_ENDPOINT", "/v1")),
+    base_urls=(("OPENAI_BASE_URL", ""),),
     keys=("OPENAI_API_KEY",),
+    other_base_urls=("OPENAI_API_BASE", "AZURE_API_BASE"),
+    # With one of these and OPENAI_API_KEY, the openai module raises an error because it cannot
+    # choose a service.
+    on_request={
+        "azure": Environment(
+            base_urls=(("AZURE_OPENAI_ENDPOINT", "/v1"),),  # the client appends the version itself
+            keys=("AZURE_OPENAI_API_KEY",),
+            fixed=(("OPENAI_API_VERSION", "2024-10-21"),),
+        )
+    },
 )
 
 HOSTS = (

@@ -393,9 +393,14 @@ class Environment:
         keys: the variables of the API key.
         other_keys: the variables of other credentials; an SDK would send a key besides them.
         fixed: variables without which an SDK does not start, with values that will do.
+        other_base_urls: variables in which other libraries look for a base URL.
+        on_request: the variables of another service of this API, by its name. They are not set
+            beside the others, since an SDK that finds both cannot choose.
     """
 
     base_urls: tuple[tuple[str, str], ...] = ()
     keys: tuple[str, ...] = ()
     other_keys: tuple[str, ...] = ()
     fixed: tuple[tuple[str, str], ...] = ()
+    other_base_urls: tuple[str, ...] = ()
+    on_request: Mapping[str, Environment] = field(default_factory=dict)

@@ -153,7 +153,7 @@ class Answers:
             fallback=options.fallback,
             quirks=(*options.quirks, *session.quirks),
             named=session.named,
-            speed=options.speed,
+            speed=options.speed if session.speed is None else session.speed,
             faults=options.faults if session.faults is None else session.faults,
             latency=options.latency if session.latency is None else session.latency,
             running=self._running,
@@ -262,7 +262,7 @@ class Answers:
             player = self.assigned.player(own, player)
             proxy = own.proxy or (None if own.is_alone else proxy)
             if own.gone:
-                return _chosen(self.refusal(arrival.path, gone(session.name)))
+                return _chosen(self.refusal(arrival.path, gone(session.name, own.why)))
         endpoint = self.routes.find(arrival.method, arrival.path, arrival.headers)
         forwards_all = proxy is not None and proxy.forwards_all
         routed = not forwards_all and self.plain.has(player, arrival.method, arrival.path, endpoint)

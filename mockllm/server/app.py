@@ -123,6 +123,7 @@ class MockServer:
         faults: Iterable[str] = (),
         latency: str | None = None,
         hosts: Hosts | None = None,
+        speed: float | None = None,
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
@@ -138,6 +139,7 @@ class MockServer:
                 of the server.
             hosts: whose requests this process redirects to the session, besides those that the
                 server intercepts.
+            speed: of its timed streams; None: that of the server.
 
         Raises:
             ScenarioError: what is in the folder of `record` cannot be loaded.
@@ -156,6 +158,7 @@ class MockServer:
             named=named,
             faults=read_plan(faults) if faults else None,
             latency=paced,
+            speed=speed,
         )
         self._parts.answers.assigned.assign(session, own, record, hosts)
 
@@ -169,10 +172,24 @@ class MockServer:
         self._parts.answers.assigned.release(session)
         self.sessions.delete(session)
 
-    def end(self, session: str) -> None:
-        """Forgets a session that is over, and refuses its later requests."""
+    def end(self, session: str, why: str = "") -> None:
+        """Forgets a session that is over, and refuses its later requests.
+
+        Args:
+            why: a sentence for the error; default: that its test is over, or it was evicted.
+        """
         self.forget(session)
-        self._parts.answers.assigned.note_gone(session)
+        self._parts.answers.assigned.note_gone(session, why)
+
+    def begin_running(self, session: str) -> None:
+        """From now on, a session is that of the running test (`RUNNING`): requests belong to it
+        that have no other, on connections that begin now. To be called in the event loop."""
+        assert self._server is not None
+        self._parts.running.begin(session, self._server.connections)
+
+    def end_running(self, session: str) -> None:
+        """The test of a session runs no more; that in which it began does again."""
+        self._parts.running.end(session)
 
     def break_off(self, session: str) -> None:
         """Ends the connections on which an answer of a session is not over. To be called in the

@@ -21,7 +21,7 @@ from aiohttp import web
 
 from mockllm.core.record import record
 from mockllm.errors import RequestError
-from mockllm.interception.headers import ORIGIN_HEADER
+from mockllm.interception.headers import ORIGIN_HEADER, RUNNING
 from mockllm.redaction.credentials import masked_messages, masked_url
 from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
 from mockllm.replay.sessions.exchange import (
@@ -37,6 +37,7 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.answers import Answers, Chosen, Forward
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import Control
+from mockllm.server.control.running_session import RunningSession
 from mockllm.server.control.server_requests import Readiness, ServerRequests
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.aiohttp_internals import leaves_at_end
@@ -79,8 +80,10 @@ class Handler:
         view: ServerView,
         metrics: Figures,
         streaming: set[asyncio.Task[object]],
+        running: RunningSession,
     ) -> None:
         self._options, self._answers, self._sessions = options, answers, sessions
+        self._running = running
         self._shared, self._requests, self._view, self._metrics = shared, requests, view, metrics
         self._streaming = streaming
         self._pacer = Pacer(metrics.late.note)
@@ -151,6 +154,11 @@ class Handler:
                 check_session(name)
             except RequestError as error:
                 name, refusal = DEFAULT, error
+        if name == RUNNING and self._running.is_known:
+            try:
+                name = self._running.session_of(arrival)
+            except RequestError as error:
+                refusal = error
         if ORIGIN_HEADER in arrival.headers:
             try:
                 self._answers.accept_origin(arrival, name)
@@ -260,7 +268,9 @@ class Handler:
         if self._view.sent is not None:
             self._view.sent.add(exchange, answer)
         if not chosen.close:
-            response = write_at_once(arrival.request, answer, sent, self._options)
+            timed = answer.timed and self._answers.player_of(session.name).speed > 0
+            by_event = self._options.flush == "event"
+            response = write_at_once(arrival.request, answer, sent, timed, by_event)
             if response is not None:
                 self._end(exchange, answer)
                 return response
@@ -276,7 +286,8 @@ class Handler:
         if isinstance(answer, Forward) or answer.takes_time:
             self._streaming.add(task)
             leaves_at_end(request, True)
-        is_timed = isinstance(answer, HttpAnswer) and answer.timed and self._options.speed > 0
+        speed = self._answers.player_of(exchange.session).speed
+        is_timed = isinstance(answer, HttpAnswer) and answer.timed and speed > 0
         if is_timed or self._view.sent is not None:
             sent.note_marks()
         models = self._metrics.models
@@ -295,7 +306,7 @@ class Handler:
                 request,
                 answer,
                 sent,
-                speed=self._options.speed,
+                speed=speed,
                 by_event=self._options.flush == "event",
                 close=close,
                 stalled=partial(self._streaming.discard, task),
@@ -324,7 +335,8 @@ class Handler:
         sent = exchange.sent
         sent.finish(time.perf_counter(), stopping=self.cutting)
         if isinstance(answer, HttpAnswer) and (sent.marks or self._metrics.models is not None):
-            self._metrics.note_sent(exchange, answer, self._options.speed)
+            speed = self._answers.player_of(exchange.session).speed
+            self._metrics.note_sent(exchange, answer, speed)
             if self._view.sent is None:
                 sent.forget_marks()
         exchange.settle()
@@ -401,6 +413,7 @@ class ServerParts:
     view: ServerView
     streaming: set[asyncio.Task[object]]
     state: SharedState | None
+    running: RunningSession
 
 
 def make_parts(
@@ -434,5 +447,8 @@ def make_parts(
         readiness.checks.append(state.problem)
     view = ServerView(answers, control.sessions, options.page)
     requests = ServerRequests(answers, control, access, view, readiness, figures)
-    handler = Handler(options, answers, sessions, state, requests, view, metrics, streaming)
-    return ServerParts(handler, answers, readiness, view, streaming, state)
+    running = RunningSession()
+    handler = Handler(
+        options, answers, sessions, state, requests, view, metrics, streaming, running
+    )
+    return ServerParts(handler, answers, readiness, view, streaming, state, running)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
+from mockllm.interception.ownership import exempt_thread
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Scenario
 from mockllm.server.app import MockServer
@@ -62,9 +63,20 @@ class ServerThread:
         """Runs a coroutine function in the server's loop; returns or raises what it does."""
         return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop).result()
 
-    def play(self, session: str, scenario: Scenario, faults: Iterable[str] = ()) -> None:
-        """Answers every request of a session with one scenario from now on."""
-        self.ask(self.server.assign, session, (scenario,), named=scenario.name, faults=faults)
+    def play(
+        self,
+        session: str,
+        scenario: Scenario,
+        faults: Iterable[str] = (),
+        speed: float | None = None,
+    ) -> None:
+        """Answers every request of a session with one scenario from now on.
+
+        Args:
+            faults, speed: as `MockServer.assign` has them.
+        """
+        how: dict[str, Any] = {"named": scenario.name, "faults": faults, "speed": speed}
+        self.ask(self.server.assign, session, (scenario,), **how)
 
     def exchanges(self, session: str) -> tuple[Exchange, ...]:
         """What was requested of a session so far, as it is now, not as it becomes."""
@@ -101,6 +113,7 @@ class ServerThread:
         self._thread.join()
 
     def _run(self) -> None:
+        exempt_thread()
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(self._serve())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -86,7 +85,7 @@ class CasePlayer:
         thread = self._thread
         if not self._session:
             self._session = self._service.session_name(self._request.node.nodeid)
-        thread.play(self._session, case.scenario)
+        thread.play(self._session, case.scenario, speed=self._speed)
         return base_urls(f"{thread.url}/s/{self._session}")[case.api]
 
     def requests_usage(self, case: Case) -> bool:
@@ -97,9 +96,9 @@ class CasePlayer:
     def _service(self) -> MockService:
         return cast("MockService", self._request.getfixturevalue("mockllm_server"))
 
-    @cached_property
+    @property
     def _thread(self) -> ServerThread:
-        return self._service.thread(self._speed)
+        return self._service.thread
 
     def close(self) -> None:
         """Removes the session from the server."""

@@ -8,18 +8,60 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mockllm.interception.ownership import WHOEVER_RUNS, Owner, begin, bound, end
 from mockllm_pytest import options
 from mockllm_pytest.marks import Allowed, Mark, recorded_mark, session_mark
 from mockllm_pytest.recording import RecordedSession, Recording, fixture_folder
+from mockllm_pytest.serving import led_by
 from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
     from mockllm_pytest.serving import MockService
+
+
+class UnansweredFixture:
+    """A fixture in a test whose replies are its own: what the fixture asks is refused. It may make
+    clients, and what else works for each test.
+
+    Args:
+        name: of the fixture.
+        mark: of the test.
+    """
+
+    def __init__(self, name: str, server: MockService, mark: Mark) -> None:
+        self._server, self._azure, self._stack = server, mark.azure, ExitStack()
+        self._name = f"the fixture {name}"
+        self._why = (
+            f"The fixture {name!r} asks a service. Nothing answers it, as it is set up before the "
+            "session of the test: let it make a client, and ask in the test."
+        )
+        session = partial(server.refusing_session, self._name, self._why)
+        redirect = server.redirect(session, server.find_hosts(mark.intercept))
+        self._owner = Owner(self._name, redirect)
+
+    def enter(self) -> None:
+        """From now on, what this process asks of services is refused."""
+        self._stack.enter_context(led_by(self._server.environment({}, azure=self._azure)))
+        begin(self._owner)
+        self._stack.callback(end, self._owner)
+        self._stack.enter_context(bound(WHOEVER_RUNS))
+
+    def leave(self) -> None:
+        """Ends that."""
+        self._stack.close()
+
+    close = leave
+
+    def check(self) -> None:
+        """Fails the fixture where it asked."""
+        if self._server.has_refused(self._name):
+            pytest.fail(self._why, pytrace=False)
 
 
 class FixtureSession:
@@ -47,8 +89,14 @@ class FixtureSession:
         if config.rootpath not in file.parents:
             file = item.path
         self._name = f"{file.name}::{name}"
+        self._owner = Owner(self._name)
         marked, recorded = session_mark(item), recorded_mark(item)
-        mark = Mark(allowed=Allowed(unplayed=True), intercept=marked.intercept)
+        mark = Mark(
+            given=marked.given,
+            allowed=Allowed(unplayed=True),
+            intercept=marked.intercept,
+            azure=marked.azure,
+        )
         self._session: MockSession
         if recorded is None:
             self._session = MockSession(server, self._name, file.parent, mark, server.speed)
@@ -59,10 +107,11 @@ class FixtureSession:
 
     def enter(self) -> None:
         """From now on, what this process asks of services is answered here."""
-        monkeypatch = self._stack.enter_context(pytest.MonkeyPatch.context())
-        for name, value in self._session.environment.items():
-            monkeypatch.setenv(name, value)
-        self._stack.enter_context(self._session.redirected())
+        self._stack.enter_context(led_by(self._session.environment))
+        begin(self._owner)
+        self._stack.callback(end, self._owner)
+        self._stack.enter_context(bound(WHOEVER_RUNS))
+        self._stack.enter_context(self._session.redirected(self._owner))
 
     def leave(self) -> None:
         """Ends that."""

@@ -37,6 +37,7 @@ class Mark:
     Args:
         given: the keyword arguments, as they were written.
         speed: None if the marker does not set it.
+        intercept: the hosts that are intercepted besides known services; None: none are.
     """
 
     names: tuple[str, ...] = ()
@@ -47,8 +48,14 @@ class Mark:
     scenarios: tuple[Any, ...] = ()
     match: bool = True
     fault: tuple[str, ...] = ()
-    intercept: tuple[str, ...] = ()
+    intercept: tuple[str, ...] | None = ()
     latency: str | None = None
+    azure: bool = False
+
+    @property
+    def has_proxy(self) -> bool:
+        """Whether programs that the test starts are intercepted, too: where it says so itself."""
+        return self.intercept is not None and "intercept" in self.given
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,8 @@ def read_session(
     latency: str | None = None,
     speed: float | None = None,
     scenarios: Any = (),
-    intercept: str | Iterable[str] = (),
+    intercept: str | Iterable[str] | None = "known",
+    azure: bool = False,
 ) -> Mark:
     """Gives a test a session, also where it does not name the fixture, and sets what answers and
     which mistakes are allowed. Markers of a class or module count, too; for each argument, the one
@@ -131,7 +139,10 @@ def read_session(
             their scenarios answer.
         intercept: hosts such as `api.cohere.com` or `*.ibm.com`, or `*` for all but this machine:
             what the test sends to them, and to known services, is answered here, without a base
-            URL. `known` names none.
+            URL; `known` names none. Where the marker has it, programs that the test starts are
+            intercepted, too. None: nothing is intercepted.
+        azure: whether the variables of OpenAI's models on Azure are set, too. The module `openai`
+            cannot choose a service then.
     """
     if not match and not (names or scenarios):
         raise pytest.UsageError(
@@ -148,8 +159,11 @@ def read_session(
         _several(scenarios),
         match,
         _several(fault),
-        tuple(_several(intercept)),
+        None
+        if intercept is None
+        else tuple(host for host in _several(intercept) if host != "known"),
         latency,
+        azure,
     )
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import Context
 from dataclasses import replace
+from functools import partial, wraps
 from importlib.util import find_spec
+from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,12 +22,16 @@ from mockllm_pytest import options
 
 if TYPE_CHECKING:
     from mockllm.conformance.results import Results
+    from mockllm.interception.ownership import Owner
     from mockllm_pytest.cases import MockCase
+    from mockllm_pytest.fixtures import FixtureSession, UnansweredFixture
     from mockllm_pytest.recording import Recording
     from mockllm_pytest.serving import Library, MockService
     from mockllm_pytest.sessions import MockSession
 
 _SESSION = pytest.StashKey["MockSession"]()
+_OWNER = pytest.StashKey["Owner"]()
+"""To which a test's requests belong, while it runs."""
 _LIBRARY = pytest.StashKey["Library"]()
 _PLAYED = pytest.StashKey[set[str]]()
 _LATE = pytest.StashKey[list[str]]()
@@ -62,8 +69,21 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
         pluginmanager.add_hookspecs(_RecordingHooks)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Changes the HTTP libraries before a conftest imports them, and keeps one of their methods."""
+    _install()
+
+
+def _install() -> None:
+    from mockllm.interception import patches
+
+    patches.install()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the markers."""
+    _install()  # here, too: the plugin may be one that a conftest names
     for line in options.MARKERS:
         config.addinivalue_line("markers", line)
     if not (_has_recording(config.pluginmanager) or config.pluginmanager.has_plugin("vcr")):
@@ -149,16 +169,15 @@ def mockllm_gateway() -> Callable[..., Results]:
 def mockllm_session(
     request: pytest.FixtureRequest,
     mockllm_server: MockService,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[MockSession]:
     """A session of the mock server for this test; environment variables lead SDKs to it."""
     node = request.node
     with _without_traceback():
         session = _session(request, mockllm_server)
-    for name, value in session.environment.items():
-        monkeypatch.setenv(name, value)
+    from mockllm_pytest.serving import led_by
+
     node.stash[_SESSION] = session
-    with session.redirected():
+    with led_by(session.environment), session.redirected(node.stash[_OWNER]):
         yield session
     late = session.late_verdict()
     session.close()
@@ -217,39 +236,127 @@ def _is_marked(node: pytest.Item) -> bool:
     return any(node.get_closest_marker(name) for name in ("mockllm", "mockllm_recorded"))
 
 
-def _is_intercepted(node: pytest.Item) -> bool:
-    marks = node.iter_markers("mockllm")
-    is_recorded = node.get_closest_marker("mockllm_recorded") is not None
-    return is_recorded or any("intercept" in mark.kwargs for mark in marks)
+def _uses_session(node: pytest.Item) -> bool:
+    return _is_marked(node) or "mockllm_session" in getattr(node, "fixturenames", ())
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, Any, Any]:
-    """Answers what a fixture of a wider scope asks, in tests whose requests are intercepted: pytest
-    sets it up before the session of the test. And gives a recorded test what it needs of the
-    fixtures of pytest-recording."""
-    item = request._pyfuncitem  # noqa: SLF001 - a request of a wider scope shows no test otherwise
-    is_own = fixturedef.argname == "mockllm_server"
-    if fixturedef.scope == "function" or is_own or not _is_intercepted(item):
-        return _of_pytest_recording(fixturedef, item, (yield))
-    from mockllm_pytest.fixtures import FixtureSession
+    """Lets what a fixture makes belong to its test, or, of one with a wider scope, to each test
+    that uses it. And gives a recorded test what it needs of the fixtures of pytest-recording."""
+    from mockllm.interception import ownership
 
-    server = request.getfixturevalue("mockllm_server")
+    item = request._pyfuncitem  # noqa: SLF001 - a request of a wider scope shows no test otherwise
+    wide = fixturedef.scope != "function"
+    owner = ownership.WHOEVER_RUNS if wide else item.stash.get(_OWNER, None)
+    function = fixturedef.func
+    if not wide and fixturedef.argname not in _OWN_FIXTURES:
+        _refuse_before_session(item, request)
+    if owner is not None:
+        _set_function(fixturedef, _bound(function, owner))
+    try:
+        with ownership.bound(owner) if wide else nullcontext():
+            if not wide or fixturedef.argname == "mockllm_server" or not _uses_session(item):
+                return _of_pytest_recording(fixturedef, item, (yield))
+            return (yield from _setup_beside_session(fixturedef, request, item))
+    finally:
+        _set_function(fixturedef, function)
+
+
+_END = object()
+_OWN_FIXTURES = ("mockllm_session", "_mockllm_marked", "monkeypatch")
+
+
+def _refuse_before_session(item: pytest.Item, request: pytest.FixtureRequest) -> None:
+    """Refuses what fixtures of a test ask that pytest sets up before its session."""
+    owner = item.stash.get(_OWNER, None)
+    if owner is None or owner.redirect is not None or not _uses_session(item):
+        return
+    from mockllm.errors import MockLLMError
+    from mockllm_pytest.marks import session_mark
+
+    # What is wrong with options or marker, the session says.
+    with suppress(MockLLMError, pytest.UsageError, pytest.fail.Exception):
+        server, mark = request.getfixturevalue("mockllm_server"), session_mark(item)
+        why = (
+            f"A fixture of {item.nodeid} asks a service before the session of the test is there. "
+            "Name mockllm_session among the arguments of the fixture: it is set up before then."
+        )
+        name = f"{item.nodeid}, before its session"
+        session = partial(server.refusing_session, name, why)
+        owner.lead(server.redirect(session, server.find_hosts(mark.intercept)), None)
+
+
+def _set_function(fixturedef: pytest.FixtureDef[Any], function: Callable[..., Any]) -> None:
+    if fixturedef.func is not function:
+        fixturedef.func = function  # type: ignore[misc]  # as pytest-asyncio and anyio do
+
+
+def _bound(function: Callable[..., Any], owner: Owner) -> Callable[..., Any]:
+    """A function whose coroutine belongs to an owner: event loops that outlive a test may run it in
+    the context of another. Other functions as they are."""
+    from mockllm.interception.ownership import bound
+
+    if iscoroutinefunction(function):
+
+        @wraps(function)
+        async def run(*args: Any, **options: Any) -> Any:
+            with bound(owner):
+                return await function(*args, **options)
+
+        return run
+    if not isasyncgenfunction(function):
+        return function
+
+    @wraps(function)
+    async def generate(*args: Any, **options: Any) -> Any:
+        values = function(*args, **options)
+        try:
+            for _ in range(2):  # a second value is one too many: who runs the fixture says so
+                with bound(owner):
+                    value = await anext(values, _END)
+                if value is _END:
+                    return
+                yield value
+        finally:
+            await values.aclose()
+
+    return generate
+
+
+def _setup_beside_session(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest, item: pytest.Item
+) -> Generator[None, Any, Any]:
+    """Answers or refuses what a fixture of a wider scope asks, for a test that has a session:
+    pytest sets the fixture up before it."""
+    from mockllm.errors import MockLLMError
+    from mockllm_pytest.fixtures import FixtureSession, UnansweredFixture
+    from mockllm_pytest.marks import recorded_mark, session_mark
+
     name = fixturedef.argname
     if hasattr(request, "param"):
         name += f"-{request.param_index}"  # type: ignore[attr-defined]  # of a request for one
-    with _without_traceback():
-        session = FixtureSession(name, fixturedef.func, item, server, item.config.stash[_FIXTURES])
-    fixturedef.addfinalizer(session.close)  # the last one that is called
-    session.enter()
+    made: FixtureSession | UnansweredFixture | None = None
+    with suppress(MockLLMError, pytest.UsageError, pytest.fail.Exception):
+        server, mark = request.getfixturevalue("mockllm_server"), session_mark(item)
+        is_answered = recorded_mark(item) is not None or mark.has_proxy
+        made = UnansweredFixture(name, server, mark)
+    if made is None:
+        return (yield)  # the session of the test says what is wrong
+    if is_answered:
+        report = item.config.stash[_FIXTURES]
+        with _without_traceback():
+            made = FixtureSession(name, fixturedef.func, item, server, report)
+    fixturedef.addfinalizer(made.close)  # the last one that is called
+    made.enter()
     try:
         result = yield
     finally:
-        session.leave()
-        fixturedef.addfinalizer(session.enter)
-    session.check()
+        made.leave()
+        fixturedef.addfinalizer(made.enter)
+    made.check()
     return result
 
 
@@ -301,6 +408,57 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("mockllm_case", specs, indirect=True, ids=ids)
 
 
+# Whose request it is
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
+    """From now on, what runs belongs to this test."""
+    from mockllm.interception import ownership
+
+    owner = item.stash[_OWNER] = ownership.Owner(item.nodeid)
+    ownership.begin(owner)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    """The test is over, with its fixtures."""
+    from mockllm.interception import ownership
+
+    try:
+        return (yield)
+    finally:
+        ownership.end(item.stash[_OWNER])
+        if _SESSION in item.stash:
+            from mockllm_pytest.serving import put_back
+
+            put_back()
+
+
+@contextmanager
+def _with_bound_test(item: pytest.Item) -> Iterator[None]:
+    """While it lasts, the coroutine of a test belongs to it, also that inside of a test of
+    Hypothesis; and so do the contexts of a test case of unittest, which may be older."""
+    from mockllm.interception.ownership import adopt
+
+    for value in vars(getattr(item, "instance", None) or item).values():
+        if isinstance(value, Context):
+            adopt(value, item.stash[_OWNER])
+    function = getattr(item, "obj", None)
+    inner = getattr(function, "hypothesis", None)
+    place, name = (item, "obj") if inner is None else (inner, "inner_test")
+    before = getattr(place, name, None)
+    if before is None or not iscoroutinefunction(before):
+        yield
+        return
+    setattr(place, name, _bound(before, item.stash[_OWNER]))
+    try:
+        yield
+    finally:
+        setattr(place, name, before)
+
+
 # Verdicts
 
 
@@ -309,7 +467,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Judges the session of a test that passed, and shows the exchanges of one that failed."""
     passed = False
     try:
-        result = yield
+        with _with_bound_test(item):
+            result = yield
         passed = True
     finally:
         session = item.stash.get(_SESSION, None)

@@ -38,6 +38,7 @@ from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
     from mockllm.core.request import Request
+    from mockllm.interception.ownership import Owner
     from mockllm.recording.drafting.draft import Line
     from mockllm.recording.drafting.matches import Condition
     from mockllm.replay.sessions.exchange import Exchange
@@ -316,7 +317,7 @@ class RecordedSession(MockSession):
     ) -> None:
         self._recording = recording
         self._options = recording.options
-        self.intercepts = ("*", *recording.local_hosts())
+        self.intercepts, self.has_proxy = ("*", *recording.local_hosts()), True
         if mark.names or mark.scenarios:
             self._refuse()
         super().__init__(service, nodeid, folder, mark, speed)
@@ -328,9 +329,9 @@ class RecordedSession(MockSession):
         return self._recording.scenarios
 
     @contextmanager
-    def redirected(self) -> Iterator[None]:
+    def redirected(self, owner: Owner) -> Iterator[None]:
         """As of every session; and what opens a cassette of VCR gets its answers here, too."""
-        with super().redirected(), without_vcr():
+        with super().redirected(owner), without_vcr():
             yield
 
     @property

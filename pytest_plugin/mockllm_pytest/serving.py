@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -14,15 +14,47 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from mockllm.core.text import did_you_mean
+from mockllm.interception.headers import RUNNING
 
 if TYPE_CHECKING:
+    from mockllm.interception.hosts import Hosts
+    from mockllm.interception.redirect import Redirect
     from mockllm.replay.sessions.exchange import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm.server.thread import ServerThread
 
 _LONGEST = 100
 _FILES = (".yaml", ".yml")
+
+
+_LED: dict[str, tuple[str, str | None]] = {}
+"""The environment variables that sessions have set: their values, and those before."""
+
+
+@contextmanager
+def led_by(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets environment variables while it lasts."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name, value in variables.items():
+            before = os.environ.get(name)
+            if name not in _LED or before != _LED[name][0]:
+                _LED[name] = value, before
+            monkeypatch.setenv(name, value)
+        yield
+
+
+def put_back() -> None:
+    """Puts back the variables that another fixture has set again to what a session had set: it was
+    begun before the session, and ended after it."""
+    for name, (value, before) in _LED.items():
+        if os.environ.get(name) == value:
+            if before is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = before
 
 
 class Library:
@@ -143,77 +175,159 @@ class MockService:
         self.required = frozenset(required)
         self._ignore = ignore
         self._late = late
-        self._ended: dict[str, str] = {}
+        self._ended = {RUNNING: "no test"}
         """The ids of the tests that are over, by the names of their sessions."""
-        self._threads: dict[float, ServerThread] = {}
-        self._trust: dict[str, Path] = {}
-        """By the URL of a server, the folder with the certificates of its proxy."""
+        self._trust: Path | None = None
+        """The folder with the certificates of the proxy, once that listens."""
+        self._refusing: dict[str, str] = {}
+        """The sessions of requests that nothing answers, by whose they are."""
         self._stack = ExitStack()
         self._numbers = count(1)
 
     @property
     def url(self) -> str:
         """`http://HOST:PORT`."""
-        return self.thread().url
+        return self.thread.url
 
     @property
     def base_urls(self) -> dict[str, str]:
         """The base URL for a client of each API, by the name of the API."""
-        return self.thread().server.base_urls
+        return self.thread.server.base_urls
 
-    def thread(self, speed: float | None = None) -> ServerThread:
-        """The server's thread; each speed has a server of its own."""
-        speed = self.speed if speed is None else speed
-        if speed not in self._threads:
-            from mockllm.interception.hosts import Hosts
-            from mockllm.server.options import InterceptOptions, ServerOptions
-            from mockllm.server.thread import ServerThread
+    @property
+    def running_url(self) -> str:
+        """The beginning of the URLs in the environment, the same in all tests: some libraries read
+        it only once. Requests to it belong to the test that makes them."""
+        return f"{self.url}/s/{RUNNING}"
 
-            everywhere = InterceptOptions(Hosts(("*",)))
-            options = ServerOptions(
-                speed=speed,
-                grace=0,
-                log=self._note,
-                intercept=everywhere,
-                ignore=self._ignore,
-            )
-            thread = ServerThread(self.library.served, options)
-            self._threads[speed] = self._stack.enter_context(thread)
-        return self._threads[speed]
+    @cached_property
+    def thread(self) -> ServerThread:
+        """The server's thread."""
+        from mockllm.interception.hosts import Hosts
+        from mockllm.server.options import InterceptOptions, ServerOptions
+        from mockllm.server.thread import ServerThread
 
-    def proxied(self, thread: ServerThread, session: str) -> dict[str, str]:
-        """The variables by which programs that a test starts send to a server what is for the
+        options = ServerOptions(
+            speed=self.speed,
+            grace=0,
+            log=self._note,
+            intercept=InterceptOptions(Hosts(("*",))),
+            ignore=self._ignore,
+        )
+        return self._stack.enter_context(ServerThread(self.library.served, options))
+
+    def find_hosts(self, intercepts: tuple[str, ...] | None) -> Hosts | None:
+        """The hosts whose requests come to a session: known services, also those of this machine,
+        those that the environment names for clients, and those that a test names; None where it
+        wants none."""
+        if intercepts is None:
+            return None
+        from mockllm.interception.hosts import Hosts, known_hosts, patterns_of
+        from mockllm.protocols.environment import services_in
+
+        local = filter(Hosts.names_this_machine, known_hosts())
+        found = (url for url in services_in(os.environ) if not url.startswith(self.url))
+        return Hosts((*intercepts, *local, *patterns_of(found)))
+
+    def redirect(self, session: Callable[[], str], hosts: Hosts | None) -> Redirect:
+        """Where requests of this process go that are for a session.
+
+        Args:
+            hosts: that are intercepted; None for none.
+        """
+        from mockllm.interception.redirect import redirect_to
+
+        intercept = self.thread.server.options.intercept
+        assert intercept is not None
+        return redirect_to(self.url, session, hosts, intercept.key)
+
+    def environment(self, own: Mapping[str, str], *, azure: bool) -> dict[str, str]:
+        """The variables that lead clients to the running session.
+
+        Args:
+            own: the environment of clients that keep their credentials.
+            azure: whether those of OpenAI's models on Azure are among them.
+        """
+        from mockllm.protocols.environment import (
+            client_environment,
+            dummy_keys,
+            environment_on_request,
+            unproxied,
+        )
+        from mockllm.server.control.routes import base_urls
+
+        urls = base_urls(self.running_url)
+        return {
+            **client_environment(urls, own),
+            **({} if own else dummy_keys(os.environ)),
+            **(environment_on_request("azure", urls) if azure else {}),
+            **unproxied(os.environ),
+            "MOCKLLM_URL": self.running_url,
+        }
+
+    def refusing_session(self, name: str, why: str) -> str:
+        """The name of a session that refuses its requests.
+
+        Args:
+            name: whose they are, for the report.
+            why: a sentence for the error.
+        """
+        if name not in self._refusing:
+            session = self._refusing[name] = self.session_name(name)
+            self._ended[session] = name
+            self.thread.call(self.thread.server.end, session, why)
+        return self._refusing[name]
+
+    def has_refused(self, name: str) -> bool:
+        """Whether `refusing_session` has made one of this name."""
+        return name in self._refusing
+
+    def proxied(self, session: str) -> dict[str, str]:
+        """The variables by which programs that a test starts send to the server what is for the
         services; {} without the library that makes certificates."""
         from importlib.util import find_spec
 
-        server = thread.server
+        server = self.thread.server
         assert server.options.intercept is not None
         if find_spec("trustme") is None:
             return {}
         from mockllm.interception.child import child_environment, with_session
 
-        if server.url not in self._trust:
-            self._trust[server.url] = self._stack.enter_context(self._opened(thread))
+        if self._trust is None:
+            self._trust = self._stack.enter_context(self._opened())
         url = with_session(server.proxy_url, session)
-        hosts = server.options.intercept.hosts
-        return child_environment(url, self._trust[server.url], hosts, os.environ)
+        return child_environment(url, self._trust, server.options.intercept.hosts, os.environ)
 
     @contextmanager
-    def _opened(self, thread: ServerThread) -> Iterator[Path]:
-        """The folder with the certificates of a server's proxy, which listens from now on."""
+    def _opened(self) -> Iterator[Path]:
+        """The folder with the certificates of the proxy, which listens from now on."""
         from mockllm.interception.child import write_trust
 
-        server = thread.server
+        server = self.thread.server
         assert server.options.intercept is not None
-        authority = thread.wait(server.open_proxy, server.options.intercept)
+        authority = self.thread.wait(server.open_proxy, server.options.intercept)
         with TemporaryDirectory(prefix="mockllm-") as folder:
             write_trust(authority, Path(folder), os.environ)
             yield Path(folder)
 
-    def end(self, thread: ServerThread, session: str, nodeid: str) -> None:
+    @contextmanager
+    def running(self, session: str) -> Iterator[None]:
+        """While it lasts, a session is that of the running test."""
+        server = self.thread.server
+        self.thread.call(server.begin_running, session)
+        try:
+            yield
+        finally:
+            self.thread.call(server.end_running, session)
+
+    def end(self, session: str, nodeid: str) -> None:
         """Ends the session of a test: what comes for it later is refused, and noted."""
         self._ended[session] = nodeid
-        thread.call(thread.server.end, session)
+        why = (
+            f"The session {session!r} is gone: its test {nodeid} is over. A task, thread or client "
+            "of it went on: end it in the test, or in a fixture."
+        )
+        self.thread.call(self.thread.server.end, session, why)
 
     def _note(self, exchange: Exchange) -> None:
         nodeid = self._ended.get(exchange.session)

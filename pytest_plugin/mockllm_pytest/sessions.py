@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -18,6 +18,8 @@ from mockllm_pytest.replies import Replies, inline_name, turn_of
 
 if TYPE_CHECKING:
     from mockllm.core.request import Request
+    from mockllm.interception.ownership import Owner
+    from mockllm.interception.redirect import Redirect
     from mockllm.replay.sessions.exchange import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm_pytest.answering import Answering
@@ -38,8 +40,10 @@ class MockSession:
     """The name of the session, unique in the run."""
     url: str
     """The beginning of every URL of the session."""
-    intercepts: tuple[str, ...] = ()
-    """The hosts whose requests come to the session; () for none."""
+    intercepts: tuple[str, ...] | None = None
+    """The hosts whose requests come to the session, besides known services; None: none come."""
+    has_proxy = False
+    """Whether programs that the test starts get a proxy, and base URLs of services stay."""
 
     def __init__(
         self, service: MockService, nodeid: str, folder: Path, mark: Mark, speed: float
@@ -47,7 +51,8 @@ class MockSession:
         self._service = service
         self._nodeid = nodeid
         self._judged = 0
-        self._thread = service.thread(speed)
+        self._thread = service.thread
+        self._speed = speed
         self._folder = folder
         self._mark = mark
         self._used: list[Scenario] = []
@@ -57,7 +62,9 @@ class MockSession:
         self._quirks = _checked(mark.quirks)
         self._fault = mark.fault
         self._latency = mark.latency
-        self.intercepts = self.intercepts or mark.intercept
+        if self.intercepts is None:
+            self.intercepts, self.has_proxy = mark.intercept, mark.has_proxy
+        self._hosts = service.find_hosts(self.intercepts)
         self.passed = False
         """Whether the test has passed."""
         self.recording_summary = ""
@@ -104,19 +111,32 @@ class MockSession:
         url = self.base_urls["agui"]
         return url if scenario is None else f"{url}/{scenario}"
 
-    def redirected(self) -> AbstractContextManager[None]:
-        """While it lasts, what this process sends to services comes to the session, where the test
-        wants that."""
-        if not self.intercepts:
-            return nullcontext()
-        from mockllm.interception.hosts import Hosts
-        from mockllm.interception.transports import redirected
-        from mockllm.server.http.aiohttp_internals import is_observed
+    @contextmanager
+    def redirected(self, owner: Owner) -> Iterator[None]:
+        """While it lasts, the session is that of the running test, and what an owner asks services
+        comes to it; afterwards that is refused."""
+        from mockllm.interception import patches
 
-        intercept = self._thread.server.options.intercept
-        assert intercept is not None
-        hosts = Hosts(self.intercepts)
-        return redirected(self._thread.url, self.session, hosts, intercept.key, is_observed)
+        patches.install()
+        redirect = self._service.redirect(lambda: self.session, self._hosts)
+        owner.lead(redirect, self._refuse_other)
+        with self._service.running(self.session):
+            try:
+                yield
+            finally:
+                owner.lead(redirect, None)
+
+    def _refuse_other(self, owner: Owner | None) -> Redirect:
+        """Where a request goes that comes while the test runs, and that is of somebody else."""
+        name = "a thread that nothing is known of" if owner is None else owner.name
+        why = (
+            f"This request was made by {name}, which has no session, while {self._nodeid} runs: "
+            "its thread, task or connection began before that test. End it before, or start it in "
+            "the test that it belongs to."
+        )
+        return self._service.redirect(
+            lambda: self._service.refusing_session(name, why), self._hosts
+        )
 
     @property
     def ollama_url(self) -> str:
@@ -131,34 +151,24 @@ class MockSession:
     @property
     def environment(self) -> dict[str, str]:
         """The variables that the fixture sets: base URLs and keys for the SDKs, `MOCKLLM_URL`, and
-        `NO_PROXY`. A subprocess inherits them.
+        `NO_PROXY`. A subprocess inherits them. The URLs are the same in all tests of a run, since
+        some libraries read them only once; requests to them belong to the test that makes them.
 
-        Where requests to the services themselves are intercepted, base URLs stay as they are, but
-        those of the environment that lead elsewhere; subprocesses get a proxy instead.
+        Where the test names hosts that are intercepted, base URLs stay as they are, but those of
+        the environment that lead elsewhere; subprocesses get a proxy instead.
         """
-        if self.intercepts:
-            return self._intercepting_environment()
-        from mockllm.protocols.environment import client_environment, unproxied
-
-        variables = client_environment(self.base_urls, self._credentials)
-        return {**variables, "MOCKLLM_URL": self.url, **unproxied(os.environ)}
-
-    def _intercepting_environment(self) -> dict[str, str]:
+        variables = self._service.environment(self._credentials, azure=self._mark.azure)
+        if not self.has_proxy:
+            return variables
         from mockllm.interception.hosts import Hosts
-        from mockllm.protocols.environment import client_environment, client_keys
+        from mockllm.protocols import PROTOCOLS
+        from mockllm.protocols.environment import client_base_urls
 
-        urls = client_environment(self.base_urls, self._credentials)
-        hosts = Hosts(self.intercepts)
-        return {
-            **client_keys(self.base_urls, self._credentials),
-            **{
-                name: value
-                for name, value in urls.items()
-                if name in os.environ and not hosts.has_url(os.environ[name])
-            },
-            **self._service.proxied(self._thread, self.session),
-            "MOCKLLM_URL": self.url,
-        }
+        hosts, given = Hosts(self.intercepts or ()), os.environ
+        names = {base.variable for base in client_base_urls(dict.fromkeys(PROTOCOLS, ""))}
+        stay = {n for n in names if n not in given or hosts.has_url(given[n])}
+        led = {name: value for name, value in variables.items() if name not in stay}
+        return {**led, **self._service.proxied(self.session)}
 
     @property
     def _credentials(self) -> Mapping[str, str]:
@@ -398,10 +408,7 @@ class MockSession:
         lone = answering.lone
         advice = partial(self._advice, None if lone is None else self._given.get(lone.name))
         how: dict[str, Any] = {"faults": self._fault, "latency": self._latency}
-        if self.intercepts:
-            from mockllm.interception.hosts import Hosts
-
-            how["hosts"] = Hosts(self.intercepts)
+        how |= {"hosts": self._hosts, "speed": self._speed}
         serve = partial(serve, quirks=self._quirks, **how, **options)
         self._thread.ask(serve, self._thread.server, self.session, answering, advice)
 
@@ -483,7 +490,7 @@ class MockSession:
 
     def _end(self) -> None:
         """Removes the session from the server; later requests to it are refused, and reported."""
-        self._service.end(self._thread, self.session, self._nodeid)
+        self._service.end(self.session, self._nodeid)
 
 
 def _checked(quirks: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,7 +5,12 @@ import os
 import pytest
 
 from mockllm.cli.serving.server_log import LineOutput, ServerLog
-from mockllm.protocols.environment import BaseURL, client_base_urls, client_environment
+from mockllm.protocols.environment import (
+    BaseURL,
+    client_base_urls,
+    client_environment,
+    environment_on_request,
+)
 from mockllm.replay.loading import load
 from mockllm.server.app import MockServer
 
@@ -91,7 +96,6 @@ def test_variables_of_the_sdks():
     """Each SDK's variable has its base URL, without a version where the SDK adds it."""
     assert client_environment(URLS) == {
         "OPENAI_BASE_URL": "http://h:1/v1",
-        "AZURE_OPENAI_ENDPOINT": "http://h:1",
         "ANTHROPIC_BASE_URL": "http://h:1",
         "ANTHROPIC_BEDROCK_BASE_URL": "http://h:1",
         "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "http://h:1",
@@ -107,8 +111,18 @@ def test_variables_of_the_sdks():
     }
 
 
+def test_the_variables_of_azure_stand_apart():
+    """Endpoint and key together, and the version that its client needs: the module `openai` cannot
+    choose between these and OPENAI_API_KEY."""
+    assert environment_on_request("azure", URLS) == {
+        "AZURE_OPENAI_ENDPOINT": "http://h:1",
+        "AZURE_OPENAI_API_KEY": "mock-key",
+        "OPENAI_API_VERSION": "2024-10-21",
+    }
+
+
 def test_only_served_apis_have_variables():
     """Only served APIs have variables; an API without a variable still has a base URL."""
     chat = client_environment({"chat": URLS["chat"]})
-    assert set(chat) == {"OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_KEY"}
+    assert set(chat) == {"OPENAI_BASE_URL", "OPENAI_API_KEY"}
     assert client_base_urls({"agui": URLS["agui"]}) == (BaseURL("", URLS["agui"], ("agui",)),)

@@ -43,12 +43,21 @@ CLASSES: dict[type, tuple[str, ...]] = {
 
 INTERNAL: dict[type, frozenset[str]] = {
     MockSession: frozenset(
-        {"close", "intercepts", "late_verdict", "passed", "recording_failure", "recording_summary"}
+        {
+            "close",
+            "has_proxy",
+            "intercepts",
+            "late_verdict",
+            "passed",
+            "recording_failure",
+            "recording_summary",
+        }
         | {"redirected", "verdict"}
     ),
     MockService: frozenset(
-        {"close", "end", "library", "played", "proxied", "required", "session_name", "speed"}
-        | {"thread"}
+        {"close", "end", "environment", "find_hosts", "has_refused", "library", "played"}
+        | {"proxied", "redirect", "refusing_session", "required", "running", "running_url"}
+        | {"session_name", "speed", "thread"}
     ),
     MockCase: frozenset({"case"}),
 }
@@ -95,9 +104,10 @@ check its use.
 | `mockllm_case` | [`MockCase`](#mockcase) | function | a case of [the marker](#mockllm_cases) |
 
 `mockllm_session` sets the variables from which SDKs read base URLs and keys, and restores them.
+What this process asks known services is [answered by the session](interception.md#in-pytest), too.
 
 Fixtures with a wider scope are set up before it. What they ask while they are set up, and when they
-end, is [intercepted, too](interception.md#fixtures), in tests whose own requests are.
+end, is [answered by a recording of theirs, or refused](interception.md#fixtures).
 
 `python -m tests.docs.pytest_page` generates this page from docstrings; a test compares the two.
 """

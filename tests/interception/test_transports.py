@@ -16,8 +16,8 @@ import urllib3
 from openai import OpenAI
 
 from mockllm.interception.hosts import Hosts
-from mockllm.interception.transports import redirected
 from tests.interception.conftest import ASKED, OPENAI, Intercepting
+from tests.interception.redirecting import redirected
 
 MODELS = "https://api.openai.com/v1/models?x=1"
 
@@ -74,7 +74,7 @@ STACKS: dict[str, Callable[[], str]] = {
 def led(server: Intercepting, *hosts: str) -> Iterator[None]:
     intercept = server.thread.server.options.intercept
     assert intercept is not None
-    with redirected(server.thread.url, "test", Hosts(hosts), intercept.key):
+    with redirected(server.thread.url, Hosts(hosts), intercept.key):
         yield
 
 

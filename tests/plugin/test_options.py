@@ -13,7 +13,7 @@ SPEED = """
     from client import reply_to
 
     def speed(session):
-        return session._thread.server.options.speed
+        return session._speed
 
     def test_plain(mockllm_session):
         print("plain:", speed(mockllm_session))

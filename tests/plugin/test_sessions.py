@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 
-def test_the_environment_has_the_urls_of_the_session(run):
-    """Base URLs and keys are in the environment and in attributes of the session."""
+def test_the_environment_has_urls_and_keys(run):
+    """Base URLs are in the environment, the same in all tests, and in attributes of the session."""
     run(
         """
         import os
 
-        def test_it(mockllm_session):
+        def test_it(mockllm_session, mockllm_server):
+            running = mockllm_server.url + "/s/running-test"
             for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
-                assert os.environ[name].startswith(mockllm_session.url)
+                assert os.environ[name].startswith(running)
             for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
                 assert os.environ[name]
-            assert os.environ["MOCKLLM_URL"] == mockllm_session.url
+            assert os.environ["MOCKLLM_URL"] == running
             assert mockllm_session.session in mockllm_session.url
 
         def test_attributes(mockllm_session):
@@ -94,7 +95,7 @@ def test_a_session_is_removed_after_its_test(run):
             assert mockllm_server.base_urls["chat"] == mockllm_server.url + "/v1"
 
         def test_other(mockllm_server):
-            thread = mockllm_server.thread()
+            thread = mockllm_server.thread
             assert thread.ask(lambda: len(thread.server.sessions)) == 0
         """
     ).assert_outcomes(passed=2)

@@ -66,6 +66,7 @@ ADDRESS = Address(
         base_urls=(("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_BEDROCK_BASE_URL", "")),
         keys=("ANTHROPIC_API_KEY",),
         other_keys=("ANTHROPIC_AUTH_TOKEN",),
+        other_base_urls=("ANTHROPIC_API_BASE", "ANTHROPIC_API_URL"),
     ),
     hosts=("api.anthropic.com",),
     provider="anthropic",

@@ -41,5 +41,10 @@ ADDRESS = Address(
         other_keys=("AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE"),
         fixed=(("AWS_DEFAULT_REGION", "us-east-1"), ("AWS_REGION", "us-east-1")),
     ),
+    hosts=(
+        "bedrock-runtime.*.amazonaws.com",
+        "bedrock-runtime.*.amazonaws.com.cn",
+        "bedrock-runtime-fips.*.amazonaws.com",
+    ),
     provider="aws.bedrock",
 )

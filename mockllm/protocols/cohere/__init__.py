@@ -23,6 +23,11 @@ ADDRESS = Address(
     package=__name__,
     routes=(Route("POST", "/v2/chat", "generate"),),
     paths=(re.compile(r"/v2/chat$"),),
-    env=Environment(base_urls=(("CO_API_URL", ""),), keys=("CO_API_KEY",)),
+    env=Environment(
+        base_urls=(("CO_API_URL", ""),),
+        keys=("CO_API_KEY",),
+        other_base_urls=("COHERE_API_BASE",),
+    ),
+    hosts=("api.cohere.com", "api.cohere.ai"),
     provider="cohere",
 )

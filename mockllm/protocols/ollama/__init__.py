@@ -27,5 +27,8 @@ ADDRESS = Address(
         Route("GET", "/api/version", "version"),
     ),
     paths=(re.compile(r"/api/(?P<action>chat|generate)$"),),
-    env=Environment(base_urls=(("OLLAMA_HOST", ""),), keys=("OLLAMA_API_KEY",)),
+    env=Environment(
+        base_urls=(("OLLAMA_HOST", ""), ("OLLAMA_API_BASE", "")), keys=("OLLAMA_API_KEY",)
+    ),
+    hosts=("ollama.com", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"),
 )

@@ -48,6 +48,7 @@ class SessionRequest:
         has_setup: whether the session is to differ from one that its first request makes.
         faults: of its answers; None: those of the server.
         latency: of its answers; None: that of the server.
+        speed: of its timed streams; None: that of the server.
     """
 
     name: str | None = None
@@ -59,6 +60,7 @@ class SessionRequest:
     size: int = 0
     faults: FaultPlan | None = None
     latency: LatencyPlan | None = None
+    speed: float | None = None
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ class SessionSetup:
         request: the body that made the session over HTTP; None for one that Python made.
         base: the player of the server that `player` was made from; None: of none.
         gone: whether the session was evicted, so that its scenarios are not known any more.
+        why: its requests are refused then; "" for the usual reasons.
         hosts: whose requests this process redirects to the session, besides those of the server.
     """
 
@@ -77,6 +80,7 @@ class SessionSetup:
     request: SessionRequest | None = None
     base: Player | None = None
     gone: bool = False
+    why: str = ""
     hosts: Hosts | None = None
 
     @property
@@ -186,10 +190,14 @@ class SessionSetups:
         if setup is not None and setup.request is not None:
             self.note_gone(session)
 
-    def note_gone(self, session: str) -> None:
-        """Refuses the requests of a session whose scenarios were dropped."""
+    def note_gone(self, session: str, why: str = "") -> None:
+        """Refuses the requests of a session whose scenarios were dropped.
+
+        Args:
+            why: a sentence for the error; default: that its test is over, or it was evicted.
+        """
         self.release(session)
-        self._setups[session] = SessionSetup(_NOTHING, gone=True)
+        self._setups[session] = SessionSetup(_NOTHING, gone=True, why=why)
         self._gone[session] = None
         if len(self._gone) > _MOST_NAMES:
             self.release(next(iter(self._gone)))
@@ -198,12 +206,15 @@ class SessionSetups:
 _NOTHING = Player(())
 
 
-def gone(session: str) -> RequestError:
+def gone(session: str, why: str = "") -> RequestError:
     """The error for a session whose scenarios were dropped."""
-    return RequestError(
+    usual = (
         f"The session {session!r} is gone with its scenarios: its test is over, or it was evicted, "
         "because the server keeps only the sessions that were used last. Make it again (POST "
-        "/_mockllm/sessions), and delete sessions that are over.",
+        "/_mockllm/sessions), and delete sessions that are over."
+    )
+    return RequestError(
+        why or usual,
         status=410,
         code="session_evicted",
     )

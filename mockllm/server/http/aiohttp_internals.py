@@ -575,11 +575,6 @@ def observe_connections(connector: TCPConnector) -> None:
     )
 
 
-def is_observed(connector: TCPConnector) -> bool:
-    """Whether the connections of a connector are to services, for a recording."""
-    return getattr(connector._factory, "func", None) is ServiceConnection  # noqa: SLF001
-
-
 def connection_of(response: ClientResponse) -> ServiceConnection | None:
     """The connection that a response came on; None where its connector was not observed.
 

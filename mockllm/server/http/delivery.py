@@ -27,7 +27,6 @@ from mockllm.server.http.aiohttp_internals import awaits_more, written_response
 from mockllm.server.http.connection_faults import close_at_next_request
 from mockllm.server.http.pacing import Paced, Pacer
 from mockllm.server.http.sending import WATER, break_off, drained, end_early, send
-from mockllm.server.options import ServerOptions
 
 KEEP_ALIVE = written_response(keep_alive=True)
 CLOSE = written_response(keep_alive=False)
@@ -43,7 +42,7 @@ def _nothing() -> None: ...
 
 
 def write_at_once(
-    request: web.BaseRequest, answer: HttpAnswer, sent: Sent, options: ServerOptions
+    request: web.BaseRequest, answer: HttpAnswer, sent: Sent, timed: bool, by_event: bool
 ) -> web.StreamResponse | None:
     """Sends an answer that needs one write and no wait, as nearly all do that have no pauses; None
     where it may need more, and nothing was sent.
@@ -52,10 +51,10 @@ def write_at_once(
     """
     transport = request.transport
     if (
-        (answer.timed and options.speed > 0)
+        timed
         or answer.segmented
         or answer.ending != "complete"
-        or options.flush == "event"
+        or by_event
         or not request.keep_alive
         or request.version <= HttpVersion10
         or transport is None

@@ -16,11 +16,10 @@ from websockets.frames import CloseCode
 from websockets.sync.client import connect
 
 from mockllm.interception.hosts import Hosts
-from mockllm.interception.transports import redirected
 from mockllm.replay.fault_plan import read_plan
-from mockllm.server.http.aiohttp_internals import is_observed
 from mockllm.server.options import InterceptOptions, ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.interception.redirecting import redirected
 from tests.server.recording.test_upgrades import recorder
 from tests.server.recording.websocket_service import echo, service
 from tests.timeouts import GIVE_UP
@@ -241,7 +240,7 @@ def test_aiohttp_in_this_process(tmp_path):
         place = url.removeprefix("http://")
         intercept = InterceptOptions(Hosts((place,)), None)
         with recorder("http://127.0.0.1:9", tmp_path, intercept=intercept) as (thread, lines):
-            with redirected(thread.url, "test", Hosts((place,)), intercept.key, is_observed):
+            with redirected(thread.url, Hosts((place,)), intercept.key):
                 assert asyncio.run(speak(f"ws://{place}")) == b"\x00"
             (entry,) = thread.server.sessions.get("test").journal
             assert entry.headers["host"] == place
