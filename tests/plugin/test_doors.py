@@ -476,11 +476,14 @@ IMPORTED = """
         with contextlib.suppress(AttributeError):  # it answers with a stream
             of_chat(LOCAL.with_options(max_retries=0))
         assert len(SERVICE.requests) == 1
+
+    def teardown_module():
+        SERVICE.__exit__()
 """
 
 
 @pytest.mark.slow
-def test_a_client_that_is_made_at_import(project, run):
+def test_a_client_that_is_made_at_import(project, run, monkeypatch):
     """It never asks the service, whose key it has; also where the service is one of this machine
     that the environment names."""
     project.makepyfile(
@@ -491,6 +494,7 @@ def test_a_client_that_is_made_at_import(project, run):
         SERVICE.__enter__()
         """
     )
+    monkeypatch.setenv("OPENAI_BASE_URL", "")  # which is put back after what the file sets
     run(IMPORTED).assert_outcomes(passed=13)
 
 
