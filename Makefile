@@ -1,5 +1,5 @@
 # make demo   install and play a scenario end to end
-# make check  lint, import rules, types and the quick tests, within a minute; run before each commit
+# make check  lint, import rules, types and the quick tests, run before each commit
 # make test   install what tests need, then lint, import rules, types and all tests but the heavy
 #             ones, whose number it prints; some ten minutes on two cores
 # make alone  clone the commit into an empty folder, collect all tests there, and run those that look
@@ -9,7 +9,7 @@
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
 # make conformance  measure all clients of docs/clients.md again; takes an hour
 # make gateways   measure the gateways of docs/gateways.md again; takes half an hour
-# make gateways-ready  install the gateways of mockllm/gateway/presets.yaml, each in an environment of its own
+# make gateways-ready  install the gateways of mockllm/conformance/gateways/presets.yaml, each in an environment of its own
 # make load-ready  install the load-test tools of docs/load-tests.md, but GuideLLM, which takes 6 GB:
 #             make .venv-load-guidellm/.installed
 # make load   measure the load-test tools that are installed again; takes some minutes
@@ -28,18 +28,18 @@ BIN := $(VENV)/bin
 LOCK := $(if $(NEWEST),,-c constraints.txt)
 
 # Clients that run under Node; without npm their tests skip and say so.
-NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json conformance/clients/package.json tests/js/package.json tests/site/package.json tests/upstreams/*/package.json))
+NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json measurements/clients/package.json tests/js/package.json tests/site/package.json tests/upstreams/*/package.json))
 
 # Clients whose dependencies do not agree with the others' have environments of their own. That of
 # the frameworks is large: only `make conformance-ready` installs it, and without it tests skip.
-ENVIRONMENTS := $(patsubst conformance/clients/%/requirements.txt,.venv-%/.installed,$(wildcard conformance/clients/*/requirements.txt))
+ENVIRONMENTS := $(patsubst measurements/clients/%/requirements.txt,.venv-%/.installed,$(wildcard measurements/clients/*/requirements.txt))
 LARGE := .venv-frameworks/.installed
 APART := $(filter-out $(LARGE),$(ENVIRONMENTS))
 
 # Gateways between clients and services, with exact versions of all that they bring: releases of one
 # stole credentials. Some of them are large, so only `make gateways-ready` and `make test-all` install them.
-GATEWAYS := $(patsubst conformance/gateways/%/requirements.txt,.venv-gw-%/.installed,$(wildcard conformance/gateways/*/requirements.txt)) \
-	$(patsubst %/package-lock.json,%/node_modules/.installed,$(wildcard conformance/gateways/*/package-lock.json))
+GATEWAYS := $(patsubst measurements/gateways/%/requirements.txt,.venv-gw-%/.installed,$(wildcard measurements/gateways/*/requirements.txt)) \
+	$(patsubst %/package-lock.json,%/node_modules/.installed,$(wildcard measurements/gateways/*/package-lock.json))
 
 # Load-test tools, with exact versions of all that they bring.
 LOAD_TOOLS := .venv-load-locust/.installed .venv-load-aiperf/.installed
@@ -105,16 +105,16 @@ test-all: lint types
 
 # What mockllm uses of aiohttp without a promise, and the server itself.
 aiohttp-oldest: $(OLDEST)
-	@$(call with_oldest,tests/server/test_aiohttp_internals.py tests/server/test_server.py)
+	@$(call with_oldest,tests/serve/server/test_aiohttp_internals.py tests/serve/server/test_server.py)
 
 # Without the tests of SDKs, which are not installed there, and of recorders that are killed.
 aiohttp-oldest-all: $(OLDEST)
-	@$(call with_oldest,tests/server --ignore tests/server/browser_fetch \
-		--ignore tests/server/recording/test_recording_clients.py \
-		--ignore tests/server/recording/test_killed_recorder.py \
-		--ignore tests/server/recording/test_websockets.py \
-		--ignore tests/server/test_responses_items.py --ignore tests/server/test_signals.py \
-		--ignore tests/server/test_hostile_schemas.py)
+	@$(call with_oldest,tests/serve/server --ignore tests/serve/server/browser_fetch \
+		--ignore tests/serve/server/recording/test_recording_clients.py \
+		--ignore tests/serve/server/recording/test_killed_recorder.py \
+		--ignore tests/serve/server/recording/test_websockets.py \
+		--ignore tests/serve/server/test_responses_items.py --ignore tests/serve/server/test_signals.py \
+		--ignore tests/serve/server/test_hostile_schemas.py)
 
 with_oldest = if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest $(PYTEST) $(1); \
 	else echo "the oldest aiohttp is not here; the tests with it are skipped"; fi
@@ -152,7 +152,7 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-test
-	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in measurements/benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 mutants: .venv-mutants/.installed
 	.venv-mutants/bin/python -m tools.mutants
@@ -166,28 +166,28 @@ upstreams: $(VENV)/.installed-test $(LLAMA) .venv-llama_python/.installed
 	else echo "npm is not here; the tests with $* will skip"; fi
 
 # Nothing that a package wants to run at its installation is run.
-conformance/gateways/%/node_modules/.installed: conformance/gateways/%/package-lock.json
+measurements/gateways/%/node_modules/.installed: measurements/gateways/%/package-lock.json
 	@if command -v npm >/dev/null; then \
-		cd conformance/gateways/$* && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules/.installed; \
+		cd measurements/gateways/$* && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules/.installed; \
 	else echo "npm is not here; the tests with $* will skip"; fi
 
 # Measures all clients again; then the page, the overview and the site show it.
 conformance: conformance-ready
-	$(BIN)/python -m conformance.measure
-	$(BIN)/python -m conformance.measure --faults
-	$(BIN)/python -m conformance.page
-	$(BIN)/python -m conformance.fault_page
+	$(BIN)/python -m measurements.measure
+	$(BIN)/python -m measurements.measure --faults
+	$(BIN)/python -m measurements.page
+	$(BIN)/python -m measurements.fault_page
 
 gateways: gateways-ready
-	$(BIN)/python -m conformance.measure_gateways
-	$(BIN)/python -m conformance.gateway_page
+	$(BIN)/python -m measurements.measure_gateways
+	$(BIN)/python -m measurements.gateway_page
 
 load: load-ready
-	$(BIN)/python -m conformance.measure_load
+	$(BIN)/python -m measurements.measure_load
 
 # The whole report, with a page for each case that a client gets wrong.
 site: $(VENV)/.installed-test
-	$(BIN)/mockllm report conformance/results/*.json -o build/site
+	$(BIN)/mockllm report measurements/results/*.json -o build/site
 
 # The site of the documentation; a dead link or anchor fails it.
 docs: $(SITE)
@@ -202,17 +202,17 @@ $(SITE): tools/site/requirements.txt $(VENV)/.installed-test
 release-check: $(SITE)
 	.venv-site/bin/python -m tools.release_check $(if $(TAG),--tag $(TAG))
 
-.venv-%/.installed: conformance/clients/%/requirements.txt
+.venv-%/.installed: measurements/clients/%/requirements.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --no-compile -r $<
 	@touch $@
 
-.venv-load-%/.installed: conformance/load/%/requirements.txt
+.venv-load-%/.installed: measurements/load/%/requirements.txt
 	$(PYTHON) -m venv .venv-load-$*
 	.venv-load-$*/bin/python -m pip install --quiet --no-compile --only-binary :all: --no-deps -r $<
 	@touch $@
 
-.venv-gw-%/.installed: conformance/gateways/%/requirements.txt
+.venv-gw-%/.installed: measurements/gateways/%/requirements.txt
 	$(PYTHON) -m venv .venv-gw-$*
 	.venv-gw-$*/bin/python -m pip install --quiet --no-compile --only-binary :all: --no-deps -r $<
 	@touch $@
@@ -232,7 +232,7 @@ $(OTHERS): tests/plugin/collisions_env/requirements.txt pyproject.toml
 	.venv-collisions/bin/python -m pip install --quiet --no-compile -r $< -e .
 	@touch $@
 
-$(OLDEST): tests/server/aiohttp_env/requirements.txt pyproject.toml
+$(OLDEST): tests/serve/server/aiohttp_env/requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv-aiohttp
 	@if .venv-aiohttp/bin/python -m pip install --quiet --no-compile -r $< -e .; then touch $@; \
 	else echo "the oldest aiohttp cannot be installed; the tests with it will skip"; fi

@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mockllm.errors import CollisionWarning, MockLLMError, ScenarioError
-    from mockllm.replay.loading import load, loads
+    from mockllm.core.errors import CollisionWarning, MockLLMError, ScenarioError
+    from mockllm.play.replay.loading import load, loads
     from mockllm.scenario.dump import dump
     from mockllm.scenario.model import Scenario
-    from mockllm.server.app import MockServer
-    from mockllm.server.options import ServerOptions
-    from mockllm.server.thread import ServerThread
+    from mockllm.serve.server.app import MockServer
+    from mockllm.serve.server.options import ServerOptions
+    from mockllm.serve.server.thread import ServerThread
 
 __version__ = "0.1.0"
 __distribution__ = "mockllm-harness"
@@ -32,16 +32,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CollisionWarning": "mockllm.errors",
-    "MockLLMError": "mockllm.errors",
-    "MockServer": "mockllm.server.app",
+    "CollisionWarning": "mockllm.core.errors",
+    "MockLLMError": "mockllm.core.errors",
+    "MockServer": "mockllm.serve.server.app",
     "Scenario": "mockllm.scenario.model",
-    "ScenarioError": "mockllm.errors",
-    "ServerOptions": "mockllm.server.options",
-    "ServerThread": "mockllm.server.thread",
+    "ScenarioError": "mockllm.core.errors",
+    "ServerOptions": "mockllm.serve.server.options",
+    "ServerThread": "mockllm.serve.server.thread",
     "dump": "mockllm.scenario.dump",
-    "load": "mockllm.replay.loading",
-    "loads": "mockllm.replay.loading",
+    "load": "mockllm.play.replay.loading",
+    "loads": "mockllm.play.replay.loading",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 
 CALLING = tuple(name for name, protocol in PROTOCOLS.items() if protocol.client.tool_fields)
 """Those with tools. The legacy completions have none."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mockllm.framing.carrier import Carrier
-from mockllm.framing.eventstream import EVENTSTREAM
-from mockllm.framing.ndjson import NDJSON
-from mockllm.framing.sse import SSE
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
+from mockllm.wire.framing.carrier import Carrier
+from mockllm.wire.framing.eventstream import EVENTSTREAM
+from mockllm.wire.framing.ndjson import NDJSON
+from mockllm.wire.framing.sse import SSE
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import WireProtocol
 
 
 def over(carrier: Carrier) -> WireProtocol:

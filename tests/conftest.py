@@ -174,11 +174,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Workers())
 
 
+_SDKS = Path(__file__).parent / "clients"
 _ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 
 
 def _of_clients(path: Path) -> bool:
-    return "clients" in path.parts or path.stem in SLOW
+    return path.is_relative_to(_SDKS) or path.stem in SLOW
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.importers.file_formats import READERS, detect, files
-from mockllm.importers.reading import Entry
+from mockllm.record.importers.file_formats import READERS, detect, files
+from mockllm.record.importers.reading import Entry
 from tools.corpus import Recording
 from tools.corpus import recordings as read_recordings
 

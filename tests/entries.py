@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
+from mockllm.play.replay.sessions.exchange import Exchange, Played, Received, Sent
 
 _IN_SENT = {"bytes_sent": "bytes"}
 

@@ -28,7 +28,7 @@ def test_other_ways_to_name_it_are_seen() -> None:
     """In an expression or as a text; a folder of that name inside of the checkout is another."""
     for line in ('ROOT / "shared" / "corpus"', "open('../shared/corpus/a')", '"../../shared"'):
         assert _names_the_folder(line)
-    for line in ('["shared"]', "tests/server/shared_state", '"shared/x"'):
+    for line in ('["shared"]', "tests/serve/server/shared_state", '"shared/x"'):
         assert not _names_the_folder(line)
 
 

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 REPAIR = "pip uninstall -y mockllm mockllm-harness && pip install mockllm-harness"
 OTHER_INIT = '"""\nMock LLM Server\n"""\n\n__version__ = "0.0.7"\n'
-OTHER_MAIN = "import uvicorn\n\nuvicorn.run('mockllm.server:app')\n"
+OTHER_MAIN = "import uvicorn\n\nuvicorn.run('mockllm.serve.server:app')\n"
 VERSION = "import sys; from mockllm.cli import main; sys.argv = ['mockllm', '--version']; main()"
 
 

@@ -14,40 +14,48 @@ HERE = Path(__file__).parent
 REPLACED = {
     "checking/reference/test_lines.py": "An event of 64 MiB is too large for a test.",
     "core/test_patterns.py": "A pattern that takes the whole time limit would take it here.",
-    "faults/test_recorded_endings.py": "A stream counts as stalled after seconds.",
-    "framing/test_content_coding.py": "A body of 256 MiB is too large for a test.",
-    "framing/test_sse.py": "As in checking/reference/test_lines.py.",
+    "play/faults/test_recorded_endings.py": "A stream counts as stalled after seconds.",
+    "wire/framing/test_content_coding.py": "A body of 256 MiB is too large for a test.",
+    "wire/framing/test_sse.py": "As in checking/reference/test_lines.py.",
     "fuzz/test_fuzz.py": "The fuzzer has to see a bug, and there is no request that raises.",
-    "importers/test_vcr.py": "A file of 256 MiB is too large for a test.",
-    "interception/test_forward_proxy.py": "A key lies in its folder too briefly to be seen there.",
+    "record/importers/test_vcr.py": "A file of 256 MiB is too large for a test.",
+    "serve/interception/test_forward_proxy.py": (
+        "A key lies in its folder too briefly to be seen there."
+    ),
     "plugin/test_failures.py": "No request makes a player raise.",
-    "recording/store/test_folder.py": "The process dies at each call of the system in turn.",
-    "recording/store/test_groups.py": "It counts the calls of `fsync`, which leave no trace.",
-    "redaction/find/test_keep.py": "A pattern that takes the whole time limit would take it here.",
-    "redaction/test_command_line.py": "As in find/test_keep.py.",
-    "redaction/test_redacting_exchanges.py": "4,096 answers are too many for a test.",
-    "redaction/test_scrubbing_files.py": "As in find/test_keep.py.",
+    "record/recording/store/test_folder.py": "The process dies at each call of the system in turn.",
+    "record/recording/store/test_groups.py": (
+        "It counts the calls of `fsync`, which leave no trace."
+    ),
+    "record/redaction/find/test_keep.py": (
+        "A pattern that takes the whole time limit would take it here."
+    ),
+    "record/redaction/test_command_line.py": "As in find/test_keep.py.",
+    "record/redaction/test_redacting_exchanges.py": "4,096 answers are too many for a test.",
+    "record/redaction/test_scrubbing_files.py": "As in find/test_keep.py.",
     "scenario/test_routes.py": "A body of 64 MiB is too large for a test.",
-    "server/shared_state/test_bounds.py": "65,536 names are too many for a test.",
-    "server/test_hostile_requests.py": "No request makes a player raise.",
-    "server/test_hostile_values.py": "No request makes a handler raise.",
+    "serve/server/shared_state/test_bounds.py": "65,536 names are too many for a test.",
+    "serve/server/test_hostile_requests.py": "No request makes a player raise.",
+    "serve/server/test_hostile_values.py": "No request makes a handler raise.",
 }
 """The files that replace something in a module of mockllm or its examples, with the reason."""
 
 OURS = {
     "clients/test_matrix.py": "A list of the tests.",
-    "conformance/test_entries.py": "The folder of the conformance runs.",
+    "measurements/test_entries.py": "The folder of the conformance runs.",
     "cli/test_docs_command.py": "The address of the project, which does not exist yet.",
     "docs/test_resilience_page.py": "A module of the page.",
-    "server/recording/test_recording_apart.py": "The interpreter's own path.",
+    "serve/server/recording/test_recording_apart.py": "The interpreter's own path.",
 }
 """The files that replace something else."""
 
 SLEEPING = {
-    "conformance/runner/per_case.py": "A runner that hangs; the test kills it.",
-    "conformance/runner/runner.py": "A runner that hangs, and one that is late.",
-    "server/recording/test_killed_recorder.py": "Spreads the kills; it passes with any pause.",
-    "server/recording/test_writer_process.py": "A process that hangs; the test kills it.",
+    "conformance/clients/per_case.py": "A runner that hangs; the test kills it.",
+    "conformance/clients/runner.py": "A runner that hangs, and one that is late.",
+    "serve/server/recording/test_killed_recorder.py": (
+        "Spreads the kills; it passes with any pause."
+    ),
+    "serve/server/recording/test_writer_process.py": "A process that hangs; the test kills it.",
 }
 """The files that sleep, with the reason. A pause of 0, which lets other tasks run, is none."""
 

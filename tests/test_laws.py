@@ -21,19 +21,19 @@ from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import fold, normal
 from mockllm.core.turn import TokenUsage, Turn
-from mockllm.framing.carrier import Carrier
-from mockllm.matching.index import mint_token
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import Reply, WireProtocol
-from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.encoding import stream
-from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import load
+from mockllm.play.matching.index import mint_token
+from mockllm.play.replay.client_requests import client_target, first_body
+from mockllm.play.replay.compilation.encoding import stream
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.play.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import AutoPart, TextPart
+from mockllm.wire.framing.carrier import Carrier
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import Reply, WireProtocol
 from tests.cases import for_all
-from tests.protocols.projections import PROJECTIONS
 from tests.strategies import every_part, turns
+from tests.wire.protocols.projections import PROJECTIONS
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = load([ROOT / "scenarios"])

@@ -62,14 +62,16 @@ def test_the_wheel_holds_code_schema_types_and_scenarios(wheel):
     source = ROOT / "examples" / "runners"
     files = (path for path in source.rglob("*") if path.is_file() and path.suffix != ".pyc")
     assert {f"mockllm/conformance/runners/{file.relative_to(source)}" for file in files} == runners
-    pages = {path.name for path in (ROOT / "mockllm" / "ui" / "site").iterdir()}
-    assert {f"mockllm/ui/site/{name}" for name in pages} <= names
+    pages = {path.name for path in (ROOT / "mockllm" / "serve" / "ui" / "site").iterdir()}
+    assert {f"mockllm/serve/ui/site/{name}" for name in pages} <= names
     generated = {path.name for path in (ROOT / "docs" / "maintainers").glob("*.md")}
     docs = {f"mockllm/pages/{path.name}" for path in (ROOT / "docs").glob("*.md")}
     found = {name for name in names if name.startswith("mockllm/pages/")}
     assert docs <= found
     assert not any(Path(name).name in generated for name in found)
-    assert not any(name.startswith(("tests/", "benchmarks/", "tools/", "docs/")) for name in names)
+    assert not any(
+        name.startswith(("tests/", "measurements/", "tools/", "docs/")) for name in names
+    )
     metadata = next(name for name in names if name.endswith("entry_points.txt"))
     with zipfile.ZipFile(wheel) as archive:
         assert b"mockllm = mockllm.cli:main" in archive.read(metadata)

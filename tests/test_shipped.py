@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from mockllm.core.timeline import expand, fold
-from mockllm.matching.index import ScenarioIndex
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import load
+from mockllm.play.matching.index import ScenarioIndex
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.play.replay.loading import load
 from mockllm.scenario.part_model import ParallelPart, ToolPart
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 
 APIS = tuple(PROTOCOLS)

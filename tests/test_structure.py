@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from mockllm.wire.protocols import PROTOCOLS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "mockllm"
@@ -95,7 +100,7 @@ def test_a_class_name_stands_once() -> None:
     """In two packages of protocols it may have the same meaning; elsewhere it has one place."""
     places: dict[str, set[str]] = defaultdict(set)
     for name, path in _modules().items():
-        protocol = path.parent.parent.name == "protocols" or name == "mockllm.protocols.base"
+        protocol = path.parent.parent.name == "protocols" or name == "mockllm.wire.protocols.base"
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].add("a protocol" if protocol else name)
@@ -112,3 +117,52 @@ def test_a_name_is_imported_from_where_it_stands() -> None:
     """Only packages that show names of their modules have an `__all__`."""
     inner = [path for path in PACKAGE.rglob("*.py") if path.stem != "__init__"]
     assert not [path for path in inner if "\n__all__" in path.read_text()]
+
+
+# The wings
+
+WINGS = ("core", "scenario", "wire", "play", "record", "checking", "serve", "conformance", "cli")
+"""In the order of docs/architecture.md."""
+
+MIRRORED = ("wire/protocols", "play/quirks", "record/importers")
+"""Rooms whose packages have the same modules each, or modules named by what they read."""
+
+
+def _contract(name: str) -> dict[str, Any]:
+    """A contract of import-linter."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (contract,) = (
+        one for one in settings["tool"]["importlinter"]["contracts"] if one["name"] == name
+    )
+    return dict(contract)
+
+
+def test_each_folder_of_the_package_is_a_wing() -> None:
+    """Contract and architecture page have the same ones, and each says what may live in it."""
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(WINGS)
+    layers = " ".join(_contract("Wings import downwards only")["layers"])
+    assert set(re.findall(r"mockllm\.(\w+)", layers)) == set(WINGS)
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.partition("## The wings")[2].partition("## The rooms")[0]
+    assert tuple(re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE)) == WINGS
+    for wing in WINGS:
+        text = (PACKAGE / wing / "__init__.py").read_text()
+        assert "Here live" in text, wing
+
+
+def test_the_contract_names_every_protocol() -> None:
+    """import-linter refuses an import between packages of protocols: those of the table."""
+    packages = [address.package for address in PROTOCOLS.addresses.values()]
+    ours = sorted(name for name in packages if name.startswith("mockllm."))
+    assert _contract("A protocol knows no sibling")["modules"] == ours
+
+
+def test_a_file_name_stands_once_in_a_wing() -> None:
+    """A second one says whose it is."""
+    places: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        where = path.relative_to(PACKAGE)
+        mirrored = any(where.is_relative_to(room) and len(where.parts) > 3 for room in MIRRORED)
+        if where.name != "__init__.py" and not mirrored:
+            places[where.parts[0], where.name].append(str(where))
+    assert not [paths for paths in places.values() if len(paths) > 1]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 
 BREAKS = (
     ArithmeticError,

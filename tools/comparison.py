@@ -13,9 +13,9 @@ from typing import Any
 
 from mockllm.core.events import Frame
 from mockllm.core.text import shorten
-from mockllm.protocols.base import WireProtocol
-from mockllm.protocols.extra import is_made_up
-from mockllm.protocols.records import Normalisation
+from mockllm.wire.protocols.base import WireProtocol
+from mockllm.wire.protocols.extra import is_made_up
+from mockllm.wire.protocols.records import Normalisation
 
 _REPLACED = {"response.output_item.added": "encrypted_content"}
 """By the `type` of an event, the field of its `item` that a later event has in its final form."""

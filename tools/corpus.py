@@ -15,16 +15,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mockllm.core.errors import MockLLMError, UsageError
 from mockllm.core.events import Frame
 from mockllm.core.http import Target
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, TokenUsage, Turn
-from mockllm.errors import MockLLMError, UsageError
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import Reply, WireProtocol
-from mockllm.protocols.decoding import decoded
-from mockllm.protocols.routes import target_of
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import Reply, WireProtocol
+from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.route_matching import target_of
 from tools.comparison import difference_of_frames
 
 

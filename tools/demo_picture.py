@@ -22,13 +22,13 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from mockllm.cli.demo import Screen, demo_scenario, play
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
-from mockllm.protocols.records import Json
-from mockllm.protocols.routes import target_of
-from mockllm.replay.call import ApiCall
-from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.call import ApiCall
+from mockllm.play.replay.player import Player
+from mockllm.play.replay.sessions.session import Session
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import WireProtocol
+from mockllm.wire.protocols.records import Json
+from mockllm.wire.protocols.route_matching import target_of
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
 

@@ -116,7 +116,7 @@ def linked(text: str, file: Path) -> str:
 
 def _add_clients(site: Path) -> None:
     """The published tables, at `results/`: an address for each client, case and quirk."""
-    results = [ROOT / "conformance/results", ROOT / "conformance/results/faults"]
+    results = [ROOT / "measurements/results", ROOT / "measurements/results/faults"]
     words = ["report", *map(str, results), "-o", str(site / "results")]
     mockllm.main(words, standalone_mode=False)
 

@@ -1,4 +1,4 @@
-"""Writes mockllm/redaction/find/gitleaks.json from the rules of gitleaks (MIT licence).
+"""Writes mockllm/record/redaction/find/gitleaks.json from the rules of gitleaks (MIT licence).
 
     python -m tools.gitleaks_rules gitleaks.toml COMMIT
 
@@ -21,7 +21,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "mockllm" / "redaction" / "find" / "gitleaks.json"
+TARGET = Path(__file__).parents[1] / "mockllm" / "record" / "redaction" / "find" / "gitleaks.json"
 
 COVERED = frozenset(
     [

@@ -35,7 +35,7 @@ from mockllm.checking import (
 from mockllm.checking.cases.case import Level
 from mockllm.checking.judging.compare import judge
 from mockllm.checking.judging.running import drive, feed_arguments
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
 from tests.checking.mutants import FAMILIES, MUTANTS, Mutant
 from tests.checking.mutants.altered import forget_streams

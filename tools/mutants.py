@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOMS = ("core", "matching", "replay", "redaction")
+ROOMS = ("core", "play/matching", "play/replay", "record/redaction")
 _CHECKOUT = Path(__file__).parent.parent
 
 _PYTEST = ["-m", "not slow", "--hypothesis-profile=fast", "--ignore=tests/clients"]

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from mockllm.errors import MockLLMError
-from mockllm.importers.file_formats import READERS, detect, files
-from mockllm.redaction.credentials import parameters
-from mockllm.redaction.find.bodies import body_of
-from mockllm.redaction.find.kept_places import KNOWN
-from mockllm.redaction.placeholders import Placeholders
-from mockllm.redaction.redact import Redactor
-from mockllm.tapes.captured import Captured
+from mockllm.core.errors import MockLLMError
+from mockllm.play.tapes.captured import Captured
+from mockllm.record.importers.file_formats import READERS, detect, files
+from mockllm.record.redaction.credentials import parameters
+from mockllm.record.redaction.find.bodies import body_of
+from mockllm.record.redaction.find.kept_places import KNOWN
+from mockllm.record.redaction.placeholders import Placeholders
+from mockllm.record.redaction.redact import Redactor
 
 
 class Change(NamedTuple):

@@ -44,11 +44,11 @@ def main() -> int:
 
 def version_problems(version: str, tag: str) -> list[str]:
     """What does not agree with the version: npm package, CHANGELOG and the tag, if there is one."""
-    package = json.loads((ROOT / "clients/js/package.json").read_text(encoding="utf-8"))
+    package = json.loads((ROOT / "packages/js/package.json").read_text(encoding="utf-8"))
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     problems = []
     if package["version"] != version:
-        problems.append(f"clients/js/package.json has {package['version']}, mockllm {version}")
+        problems.append(f"packages/js/package.json has {package['version']}, mockllm {version}")
     if tag and tag != f"v{version}":
         problems.append(f"the tag is {tag}, the version {version}")
     if tag and not re.search(rf"^## {re.escape(version)}\b", changelog, re.MULTILINE):
@@ -70,7 +70,7 @@ def _build(version: str) -> Path:
     assert f"-{version}" in wheel.name, wheel
     _run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist)
     if shutil.which("npm"):
-        _run("npm", "pack", "--silent", "--pack-destination", DIST, ROOT / "clients/js")
+        _run("npm", "pack", "--silent", "--pack-destination", DIST, ROOT / "packages/js")
     else:
         print("npm is not here: the package for JavaScript was not built")
     return wheel

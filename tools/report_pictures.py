@@ -21,7 +21,7 @@ CASE = "chat-index-all-zero"
 
 def main(paths: list[str]) -> int:
     """Builds the site of results, and takes the pictures."""
-    files = [Path(path) for path in paths] or sorted((ROOT / "conformance" / "results").glob("*"))
+    files = [Path(path) for path in paths] or sorted((ROOT / "measurements" / "results").glob("*"))
     if missing() or not files:
         print(f"no pictures: {missing() or 'there are no results'}", file=sys.stderr)
         return 2

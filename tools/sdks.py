@@ -15,10 +15,10 @@ from threading import Thread
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
+from mockllm.core.errors import UsageError
 from mockllm.core.text import shorten
 from mockllm.core.turn import TokenUsage, ToolCall, Turn
-from mockllm.errors import UsageError
-from mockllm.framing.sse import decode
+from mockllm.wire.framing.sse import decode
 from tools.accumulators import BREAKS, CLIENT_CALLS, ClientCall, ClientOutcome
 
 

@@ -1,4 +1,4 @@
-"""Writes mockllm/redaction/find/top_level_domains.txt from IANA's list of top-level domains.
+"""Writes mockllm/record/redaction/find/top_level_domains.txt from IANA's list of top-level domains.
 
     python -m tools.top_level_domains tlds-alpha-by-domain.txt
 
@@ -11,7 +11,14 @@ import sys
 import textwrap
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "mockllm" / "redaction" / "find" / "top_level_domains.txt"
+TARGET = (
+    Path(__file__).parents[1]
+    / "mockllm"
+    / "record"
+    / "redaction"
+    / "find"
+    / "top_level_domains.txt"
+)
 _WIDTH = 98
 _HEAD = "# https://data.iana.org/TLD/tlds-alpha-by-domain.txt, version {version}, by {tool}\n"
 

@@ -21,16 +21,16 @@ from examples.accumulators import REFERENCES
 from mockllm.checking import examine
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.core.http import NO_TARGET
-from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.drafts import Drafting
-from mockllm.recording.store.folder import Folder
-from mockllm.redaction.redact import Redactor
-from mockllm.replay.call import ApiCall
-from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.loading import load, shipped_scenarios
-from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Session
-from mockllm.tapes.captured import Captured
+from mockllm.play.replay.call import ApiCall
+from mockllm.play.replay.compilation.http_answer import HttpAnswer
+from mockllm.play.replay.loading import load, shipped_scenarios
+from mockllm.play.replay.player import Player
+from mockllm.play.replay.sessions.session import Session
+from mockllm.play.tapes.captured import Captured
+from mockllm.record.recording.drafting.drafts import Drafting
+from mockllm.record.recording.store.folder import Folder
+from mockllm.record.redaction.redact import Redactor
+from mockllm.wire.protocols import PROTOCOLS
 
 _PACKAGE = f"{Path(__file__).parent.parent / 'mockllm'}/"
 

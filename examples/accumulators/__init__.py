@@ -1,7 +1,8 @@
 """Reference accumulators: how to put together a stream of each protocol, correctly.
 
 Read them as a model for your own, in whatever language; the kit checks itself with them. They share
-no code with the decoders of `mockllm.protocols`, so that each reading of the wire checks the other.
+no code with the decoders of `mockllm.wire.protocols`, so that each reading of the wire checks the
+other.
 
 Start with the module of your protocol. `answer` has what they share, `values` reads JSON of any
 shape, and `lines` and `frames` turn bytes into events.

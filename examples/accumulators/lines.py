@@ -18,7 +18,7 @@ from examples.accumulators.answer import Malformed, MissingId
 from examples.accumulators.frames import BrokenFrameError, Frames
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 
 __all__ = ["MAX_EVENT", "Lines", "ReferenceBytes"]
 

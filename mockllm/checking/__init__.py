@@ -1,5 +1,8 @@
 """The checking kit: does a client put streams together correctly? It does not import pytest.
 
+Here live the cases, the rules and the judges. Pure: the programs of clients are run in
+`conformance`.
+
 What may be imported from here:
 
 - the client under test: `Probe` (takes decoded events), `ByteProbe` (takes bytes) or `Run` (a

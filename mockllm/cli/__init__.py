@@ -1,5 +1,8 @@
 """The command line. One module a command, imported when the command runs.
 
+Here live the options and what a command prints; what it does is in the wings below. For others:
+`main`, and the readers of options that the pytest plugin shares (`options.recording`).
+
 An error of any command is one line on standard error.
 """
 
@@ -14,8 +17,8 @@ import click
 
 import mockllm
 from mockllm.cli.terminal.output import echo
+from mockllm.core.errors import MockLLMError, NotStartedError, ScenarioError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import MockLLMError, NotStartedError, ScenarioError
 
 _FAILED = 2
 _LONGEST_SUMMARY = 200

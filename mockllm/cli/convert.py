@@ -22,12 +22,12 @@ from mockllm.cli.options.recording import redaction_rules
 from mockllm.cli.scrub import files_below, rewrite
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
+from mockllm.core.errors import UsageError
 from mockllm.core.text import counted
-from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
-    from mockllm.importers.batch import ImportResult
-    from mockllm.importers.reading import Entry
+    from mockllm.record.importers.batch import ImportResult
+    from mockllm.record.importers.reading import Entry
 
 _SUFFIXES = ("", ".yaml", ".yml", ".json")
 _NOT_SEARCHED = ("node_modules", "site-packages", "__pycache__")
@@ -195,7 +195,7 @@ def _convert_sources(
     paths: Iterable[Path], tests: Iterable[_Test], *, write: bool
 ) -> tuple[list[str], list[str]]:
     """Converts the marks; returns what stays as it is, and what is to know."""
-    from mockllm.importers.vcr_marks import RECORDED, UNMATCHED, convert
+    from mockllm.record.importers.vcr_marks import RECORDED, UNMATCHED, convert
 
     problems: list[str] = []
     remarks: list[str] = []
@@ -269,7 +269,7 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
 
 def _played(test: _Test) -> dict[Path, list[Entry]]:
     """The exchanges of a test, by their cassettes. An answer that it got twice is there twice."""
-    from mockllm.importers.vcr import exchange
+    from mockllm.record.importers.vcr import exchange
 
     entries: dict[Path, list[Entry]] = {}
     for played in test.played:
@@ -288,16 +288,16 @@ def _cassettes(test: _Test, base: Path) -> list[Path]:
 def _imported(
     files: Iterable[Path], played: Mapping[Path, list[Entry]], folder: Path
 ) -> list[ImportResult]:
-    from mockllm.importers.batch import import_files
-    from mockllm.recording.store.folder import Folder
-    from mockllm.redaction.redact import Redactor
+    from mockllm.record.importers.batch import import_files
+    from mockllm.record.recording.store.folder import Folder
+    from mockllm.record.redaction.redact import Redactor
 
     redactor = Redactor(redaction_rules())
     return import_files(files, Folder(folder), redactor=redactor, entries=played)
 
 
 def _move(work: Path, folder: Path) -> None:
-    from mockllm.recording.store.locks import put
+    from mockllm.record.recording.store.locks import put
 
     for file in sorted(work.iterdir()):
         if not file.name.startswith("."):

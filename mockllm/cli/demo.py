@@ -22,15 +22,15 @@ import click
 from mockllm.cli.options.parameters import number, read_scenarios
 from mockllm.cli.terminal.colour import in_colour
 from mockllm.core import events as ev
+from mockllm.core.errors import MockLLMError
 from mockllm.core.text import shorten
-from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.part_model import TextPart
 
 if TYPE_CHECKING:
     from mockllm.core.turn import Turn
-    from mockllm.protocols.base import WireProtocol
-    from mockllm.protocols.records import Json
+    from mockllm.wire.protocols.base import WireProtocol
+    from mockllm.wire.protocols.records import Json
 
 
 _LABELS = {ev.TextDelta: "text", ev.ReasoningDelta: "reasoning", ev.RefusalDelta: "refusal"}
@@ -223,9 +223,9 @@ def demo(speed: float) -> None:
       mockllm demo
       mockllm demo --speed 0.3
     """
-    from mockllm.protocols import PROTOCOLS
-    from mockllm.server.options import ServerOptions
-    from mockllm.server.thread import ServerThread
+    from mockllm.serve.server.options import ServerOptions
+    from mockllm.serve.server.thread import ServerThread
+    from mockllm.wire.protocols import PROTOCOLS
 
     scenario = demo_scenario()
     screen = Screen(sys.stdout)
@@ -242,7 +242,7 @@ def play(
     screen: Screen,
 ) -> None:
     """Draws the whole demonstration."""
-    from mockllm.replay.client_requests import user_text
+    from mockllm.play.replay.client_requests import user_text
 
     screen.line(f"Scenario {scenario.name}, served on {url}", bold=True)
     screen.line(f"  {scenario.description}")
@@ -259,7 +259,7 @@ def play(
 
 def demo_scenario() -> Scenario:
     """The shipped scenario, at a pace that eyes can follow."""
-    from mockllm.replay.loading import shipped_scenarios
+    from mockllm.play.replay.loading import shipped_scenarios
 
     (scenario,) = read_scenarios((shipped_scenarios() / f"{_NAME}.yaml",))
     defaults = replace(scenario.defaults, ttft=_TTFT, every=_EVERY)
@@ -277,7 +277,7 @@ def _converse(
     post: Post, protocol: WireProtocol, scenario: Scenario, text: str, screen: Screen
 ) -> Turn:
     """Leads the conversation until an answer calls no tool; returns that answer."""
-    from mockllm.replay.client_requests import first_body
+    from mockllm.play.replay.client_requests import first_body
 
     path = protocol.client.path_of(_MODEL)
     body = first_body(protocol, _MODEL, text, scenario.tools)

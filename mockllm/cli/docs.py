@@ -10,12 +10,12 @@ import click
 from mockllm.cli.listing import print_table
 from mockllm.cli.terminal.output import echo
 from mockllm.core import documentation
+from mockllm.core.errors import UsageError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
 
 
 def _folder() -> Path:
-    from mockllm.replay.loading import shipped_folder
+    from mockllm.play.replay.loading import shipped_folder
 
     return shipped_folder("the pages", "pages", "docs")
 

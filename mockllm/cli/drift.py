@@ -23,14 +23,14 @@ from mockllm.cli.options.recording import (
     upstream_options,
 )
 from mockllm.cli.terminal.output import echo
+from mockllm.core.errors import UsageError
 from mockllm.core.text import counted
-from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
-    from mockllm.drift.destinations import Destination
-    from mockllm.drift.live import LiveAnswer
-    from mockllm.drift.report import DriftReport
-    from mockllm.drift.selection import LiveRequest, LiveRequests, RecordingNote
+    from mockllm.conformance.drift.destinations import Destination
+    from mockllm.conformance.drift.live import LiveAnswer
+    from mockllm.conformance.drift.report import DriftReport
+    from mockllm.conformance.drift.selection import LiveRequest, LiveRequests, RecordingNote
     from mockllm.scenario.model import Scenario
 
     Sent = list[tuple[LiveRequest, Destination]]
@@ -111,8 +111,8 @@ def drift(
       mockllm drift scenarios/recorded --upstream chat=https://api.groq.com/openai
       mockllm drift scenarios/recorded --update
     """
-    from mockllm.drift.run import recordings
-    from mockllm.drift.selection import select
+    from mockllm.conformance.drift.drift_run import recordings
+    from mockllm.conformance.drift.selection import select
 
     scenarios = read_scenarios(paths)
     found, unread = recordings(scenarios)
@@ -128,7 +128,7 @@ def drift(
     if update and drifted:
         report = _updated(report, drifted, scenarios, secrets)
     _write(report, json_file, html_file)
-    from mockllm.drift.report import EXIT_CODES, report_text
+    from mockllm.conformance.drift.report import EXIT_CODES, report_text
 
     echo(report_text(report))
     context.exit(EXIT_CODES[report.verdict])
@@ -138,8 +138,8 @@ def _destinations(
     chosen: LiveRequests, upstreams: dict[str, str], headers: Sequence[str]
 ) -> tuple[Sent, list[RecordingNote]]:
     """Where each request goes, and those that can go nowhere."""
-    from mockllm.drift.destinations import Destinations
-    from mockllm.drift.selection import RecordingNote
+    from mockllm.conformance.drift.destinations import Destinations
+    from mockllm.conformance.drift.selection import RecordingNote
 
     pairs = [header.partition("=") for header in headers]
     if not all(name and variable for name, _, variable in pairs):
@@ -178,7 +178,7 @@ def _confirm() -> None:
 
 def _send(sent: Sent, *, trust_env: bool) -> list[LiveAnswer]:
     from mockllm.cli.terminal.progress import progress_line
-    from mockllm.drift.live import send_all
+    from mockllm.conformance.drift.live import send_all
 
     count = 0
     with progress_line() as progress:
@@ -195,9 +195,9 @@ def _compared(
     chosen: LiveRequests, answers: list[LiveAnswer], failed: Sequence[RecordingNote]
 ) -> tuple[DriftReport, list[LiveAnswer]]:
     import mockllm
-    from mockllm.drift.report import DriftReport
-    from mockllm.drift.run import DriftRun
-    from mockllm.drift.selection import RecordingNote
+    from mockllm.conformance.drift.drift_run import DriftRun
+    from mockllm.conformance.drift.report import DriftReport
+    from mockllm.conformance.drift.selection import RecordingNote
 
     run = DriftRun(chosen)
     reasons = [(answer.request.recording.name, run.add(answer)) for answer in answers]
@@ -224,16 +224,16 @@ def _updated(
 ) -> DriftReport:
     from dataclasses import replace
 
-    from mockllm.drift.run import record_anew
-    from mockllm.redaction.redact import Redactor
+    from mockllm.conformance.drift.drift_run import record_anew
+    from mockllm.record.redaction.redact import Redactor
 
     redactor = Redactor(redaction_rules(**secrets))
     return replace(report, updated=tuple(record_anew(drifted, scenarios, redactor)))
 
 
 def _write(report: DriftReport, json_file: Path | None, html_file: Path | None) -> None:
+    from mockllm.conformance.drift.report import report_json
     from mockllm.conformance.results.file import write_report
-    from mockllm.drift.report import report_json
 
     if json_file is not None:
         text = json.dumps(report_json(report), indent=2, ensure_ascii=False)

@@ -8,13 +8,13 @@ from urllib.parse import SplitResult, urlsplit
 import click
 
 from mockllm.cli.terminal.output import echo
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 
 
 def _usable(parts: SplitResult) -> str:
     """A URL that clients can use: for one that names all addresses of a machine, the one on this
     machine."""
-    from mockllm.server.http.addresses import reachable, url_of
+    from mockllm.serve.server.http.addresses import reachable, url_of
 
     host = parts.hostname or ""
     if reachable(host) == host:
@@ -48,9 +48,9 @@ def env(service: str | None, url: str, session: str | None, export: bool) -> Non
       eval "$(mockllm env --export --session mine)"
       eval "$(mockllm env azure --export)"
     """
-    from mockllm.protocols.environment import client_environment, environment_on_request
-    from mockllm.server.control.routes import base_urls
-    from mockllm.server.http.request_reading import SESSION_NAME
+    from mockllm.serve.server.control.control_routes import base_urls
+    from mockllm.serve.server.http.request_reading import SESSION_NAME
+    from mockllm.wire.protocols.environment import client_environment, environment_on_request
 
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:

@@ -18,8 +18,8 @@ from mockllm.core.text import counted
 from mockllm.scenario.model import Ignored
 
 if TYPE_CHECKING:
-    from mockllm.importers.batch import ImportResult
-    from mockllm.recording.drafting.matches import Condition
+    from mockllm.record.importers.batch import ImportResult
+    from mockllm.record.recording.drafting.matches import Condition
 
 _COLLECTION = 100_000
 """New objects after which garbage is looked for. Exchanges have many, and nearly all stay."""
@@ -67,11 +67,11 @@ def import_(
       mockllm import monday.flows tuesday.flows -o scenarios/recorded --join
     """
     from mockllm.cli.terminal.progress import progress_line
-    from mockllm.importers.batch import import_files
-    from mockllm.importers.file_formats import files
-    from mockllm.recording.drafting.matches import match_rule
-    from mockllm.recording.store.folder import Folder
-    from mockllm.redaction.redact import Redactor
+    from mockllm.record.importers.batch import import_files
+    from mockllm.record.importers.file_formats import files
+    from mockllm.record.recording.drafting.matches import match_rule
+    from mockllm.record.recording.store.folder import Folder
+    from mockllm.record.redaction.redact import Redactor
 
     gc.set_threshold(_COLLECTION)
     rules = redaction_rules(**secrets)

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from mockllm.cli.terminal.output import echo
-from mockllm.errors import UsageError
-from mockllm.protocols.environment import MOCK_KEY
-from mockllm.replay.loading import shipped_folder
+from mockllm.core.errors import UsageError
+from mockllm.play.replay.loading import shipped_folder
+from mockllm.wire.protocols.environment import MOCK_KEY
 
 FIRST_MODEL = "mock/weather"
 """The model that plays the first scenario."""

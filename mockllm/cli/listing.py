@@ -14,8 +14,8 @@ import click
 from mockllm.cli.options.parameters import json_option, path_arguments, read_scenarios
 from mockllm.cli.terminal.output import echo
 from mockllm.core.text import printable
-from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols import PROTOCOLS
 
 _HEAD = ("NAME", "APIS", "TURNS", "TOOLS", "DESCRIPTION")
 _TOOLS_SHOWN = 2
@@ -36,7 +36,7 @@ def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
     """
     scenarios = read_scenarios(paths)
     if as_json:
-        from mockllm.server.control.routes import described
+        from mockllm.serve.server.control.control_routes import described
 
         listed = [described(scenario) for scenario in scenarios]
         echo(json.dumps(listed, indent=2, ensure_ascii=False))

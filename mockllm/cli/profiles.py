@@ -22,7 +22,7 @@ def list_profiles(as_json: bool) -> None:
       mockllm serve scenarios/ --profile gpt-4o
       mockllm serve scenarios/ --profile gpt-4o --latency 'ttft=lognormal(390ms, p99=2s)'
     """
-    from mockllm.replay.latency.profiles import profiles
+    from mockllm.play.replay.latency.profiles import profiles
 
     listed = profiles().values()
     if as_json:

@@ -14,12 +14,12 @@ import click
 from mockllm.cli.listing import print_table
 from mockllm.cli.options.parameters import API, json_option
 from mockllm.cli.terminal.output import echo
-from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api
+from mockllm.wire.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     from mockllm.checking.cases.case import Case
-    from mockllm.quirks import Quirk, Variant
+    from mockllm.play.quirks import Quirk, Variant
 
 _HEAD = ("NAME", "RIGHT", "APIS", "TITLE")
 _RIGHT = {
@@ -46,7 +46,7 @@ def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
       mockllm quirks chat-index-missing
       mockllm show sample-call --quirk chat-index-missing
     """
-    from mockllm.quirks import QUIRKS, find
+    from mockllm.play.quirks import QUIRKS, find
 
     listed = [find(name)[0] for name in names] or list(QUIRKS.values())
     if api is not None:

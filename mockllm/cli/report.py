@@ -11,8 +11,8 @@ import click
 
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.terminal.output import echo
+from mockllm.core.errors import UsageError
 from mockllm.core.text import counted
-from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
     from mockllm.conformance.results import Results

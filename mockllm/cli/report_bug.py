@@ -14,8 +14,8 @@ from mockllm.cli.show import is_case, scenario_named, scenario_names, show
 from mockllm.cli.terminal.installation import findings, installed_version
 from mockllm.cli.terminal.output import echo
 from mockllm.core import documentation
-from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.dump import dump
+from mockllm.wire.protocols import PROTOCOLS
 
 _OURS = ("aiohttp", "click", "jsonschema", "pyyaml", "regex", "uvloop", "pytest")
 _CLIENTS = (

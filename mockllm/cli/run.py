@@ -24,10 +24,10 @@ from mockllm.cli.options.parameters import (
 )
 from mockllm.cli.serving.child import run_beside
 from mockllm.cli.terminal.output import echo
+from mockllm.core.errors import UsageError
 from mockllm.core.text import counted
-from mockllm.errors import UsageError
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def run(
       mockllm run --fault cut:after=3events --fault-rate 10% -- python agent.py
       mockllm run --intercept known -- python agent.py
     """
-    from mockllm.server.options import ServerOptions
-    from mockllm.server.thread import ServerThread
+    from mockllm.serve.server.options import ServerOptions
+    from mockllm.serve.server.thread import ServerThread
 
     _check_names("--leave-out", leave_out)
     _check_names("--require", require)

@@ -38,9 +38,9 @@ def scrub(context: click.Context, /, paths: tuple[Path, ...], check: bool, **sec
       mockllm scrub scenarios/ --check
       mockllm scrub scenarios/recorded --redact 'cust_[0-9]+' --redact-path '$.user'
     """
-    from mockllm.redaction.redact import Redactor
-    from mockllm.redaction.scrub import is_binary
-    from mockllm.redaction.scrub import scrub as scrubbed
+    from mockllm.record.redaction.redact import Redactor
+    from mockllm.record.redaction.scrub import is_binary
+    from mockllm.record.redaction.scrub import scrub as scrubbed
 
     rules = redaction_rules(**secrets)
     files = _read(paths)
@@ -72,7 +72,7 @@ def _summary(count: int, files: int, *, check: bool) -> str:
 
 def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:
     """The contents of the files, and of those that the scenarios among them name."""
-    from mockllm.redaction.scrub import YAML, files_named_in
+    from mockllm.record.redaction.scrub import YAML, files_named_in
 
     files = {str(path): path.read_bytes() for path in files_below(paths, _SUFFIXES)}
     for name in [name for name in files if name.endswith(YAML)]:
@@ -109,6 +109,6 @@ def files_below(
 
 def rewrite(file: Path, content: bytes) -> None:
     """Writes a file so that it is there whole, old or new, with the mode that it had."""
-    from mockllm.recording.store.locks import put
+    from mockllm.record.recording.store.locks import put
 
     put(file, content, file.stat().st_mode & 0o7777)

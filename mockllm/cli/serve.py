@@ -36,11 +36,11 @@ from mockllm.cli.serving.listening import (
 )
 from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from mockllm.server.options import RecordMode, RecordOptions, ServerOptions
+    from mockllm.serve.server.options import RecordMode, RecordOptions, ServerOptions
 
 
 @click.command()
@@ -86,9 +86,9 @@ def record(
         server["port"] = 0  # nobody else has to find it
     options = record_options(output, "add", server["ignore"], intercepts=intercepts, **recording)
     with ended_at_once(), uncollected():
-        from mockllm.recording.store.folder import Folder
-        from mockllm.server.app import MockServer
-        from mockllm.server.options import ServerOptions
+        from mockllm.record.recording.store.folder import Folder
+        from mockllm.serve.server.app import MockServer
+        from mockllm.serve.server.options import ServerOptions
 
         # A folder that cannot be loaded is an error before the server listens.
         Folder(output).scenarios()
@@ -109,7 +109,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     """Records while a command runs; its exit code, or 1 if something is not recorded."""
     # Imported here: a server that runs alone listens sooner without them.
     from mockllm.cli.serving.child import run_beside
-    from mockllm.server.thread import ServerThread
+    from mockllm.serve.server.thread import ServerThread
 
     assert options.record is not None
     replay = ["mockllm", "run", "--scenarios", str(options.record.folder)]
@@ -232,8 +232,8 @@ def serve(
     if record is not None:
         record = replace(record, report=report.recorded, waiting=report.waiting)
     with ended_at_once(), uncollected():
-        from mockllm.server.app import MockServer
-        from mockllm.server.options import ServerOptions
+        from mockllm.serve.server.app import MockServer
+        from mockllm.serve.server.options import ServerOptions
 
         options = ServerOptions(
             **server,
@@ -307,7 +307,7 @@ def _scenarios(paths: tuple[Path, ...], target: Path | None) -> tuple[Scenario, 
     """The scenarios of the paths; the one that is recorded to may have none."""
     if target not in paths:
         return served_scenarios(paths)
-    from mockllm.recording.store.folder import Folder
+    from mockllm.record.recording.store.folder import Folder
 
     others = tuple(path for path in paths if path != target)
     recorded = Folder(target).scenarios()

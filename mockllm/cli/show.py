@@ -11,16 +11,16 @@ import click
 
 from mockllm.cli.options.parameters import API, quirk_option, read_scenarios, scenarios_option
 from mockllm.cli.terminal.output import echo, write_bytes
+from mockllm.core.errors import MockLLMError, UsageError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import Api, Scenario
 
 if TYPE_CHECKING:
     from mockllm.core.http import Ending
-    from mockllm.faults.transmission import Transmission
-    from mockllm.protocols.base import WireProtocol
-    from mockllm.replay.compilation.http_answer import HttpAnswer
-    from mockllm.replay.compilation.tape_player import RecordedAnswer
+    from mockllm.play.faults.transmission import Transmission
+    from mockllm.play.replay.compilation.http_answer import HttpAnswer
+    from mockllm.play.replay.compilation.tape_player import RecordedAnswer
+    from mockllm.wire.protocols.base import WireProtocol
 
 
 def scenario_names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -87,7 +87,7 @@ def show(
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
     from mockllm.core.jsontext import parse_object
-    from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
+    from mockllm.play.replay.turn_answer import route_turn_answer, turn_answer, usual_request
 
     if is_case(scenario):
         _print(_case_answer(scenario, paths), timing)
@@ -116,7 +116,7 @@ def show(
 
 def is_case(name: str) -> bool:
     """Whether a name is that of a case: `API/SCENARIO`, with a quirk and a variation or without."""
-    from mockllm.protocols import PROTOCOLS
+    from mockllm.wire.protocols import PROTOCOLS
 
     return name.partition("/")[0] in PROTOCOLS and not Path(name).exists()
 
@@ -161,7 +161,7 @@ def _fault_line(answer: HttpAnswer, note: Transmission) -> str:
 def _samples(name: str) -> tuple[Scenario, ...]:
     if not name.startswith("sample-"):
         return ()
-    from mockllm.quirks.samples import SAMPLES
+    from mockllm.play.quirks.samples import SAMPLES
 
     return tuple(SAMPLES.values())
 
@@ -179,8 +179,8 @@ def scenario_named(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
 
 def _met_in(quirks: tuple[str, ...], scenario: Scenario) -> str | None:
     """The first API of a scenario that all the quirks are met in."""
-    from mockllm.protocols import PROTOCOLS
-    from mockllm.quirks import find
+    from mockllm.play.quirks import find
+    from mockllm.wire.protocols import PROTOCOLS
 
     wanted = [find(name)[0] for name in quirks]
     apis = scenario.apis or PROTOCOLS if wanted else ()
@@ -188,7 +188,7 @@ def _met_in(quirks: tuple[str, ...], scenario: Scenario) -> str | None:
 
 
 def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
-    from mockllm.protocols import PROTOCOLS
+    from mockllm.wire.protocols import PROTOCOLS
 
     playable = [name for name in PROTOCOLS if scenario.plays_over(name)]
     if not playable or (api is not None and api not in playable):
@@ -202,8 +202,8 @@ def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
 
 def _recorded_over(scenario: Scenario, position: int) -> str | None:
     """The API over which a turn was recorded."""
-    from mockllm.matching.conversation import turn_index
-    from mockllm.replay.compilation.tape_player import load
+    from mockllm.play.matching.conversation import turn_index
+    from mockllm.play.replay.compilation.tape_player import load
 
     index = turn_index(scenario, position)
     recorded = None if index is None else scenario.turns[index].recorded
@@ -214,7 +214,7 @@ def _recorded_over(scenario: Scenario, position: int) -> str | None:
 
 
 def _formatted(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
-    from mockllm.framing.frame_text import readable
+    from mockllm.wire.framing.frame_text import readable
 
     if answer.status != 200:
         yield answer.head()
@@ -259,7 +259,7 @@ def export(
       mockllm export secret-numbers --to vcr > cassette.yaml
       mockllm export weather --scenarios scenarios/ --to vcr --api anthropic -o cassette.yaml
     """
-    from mockllm.importers.export import cassette, exchanges
+    from mockllm.record.importers.export import cassette, exchanges
 
     text = cassette(exchanges(scenario_named(scenario, read_scenarios(paths)), api)).encode()
     if output is not None:

@@ -14,18 +14,18 @@ import click
 from mockllm.cli.options.parameters import path_arguments, read_scenarios
 from mockllm.cli.terminal.output import echo
 from mockllm.core import documentation
+from mockllm.core.errors import Problem, ScenarioError
 from mockllm.core.text import counted
-from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from mockllm.recording.store.ages import MaxAge
+    from mockllm.record.recording.store.ages import MaxAge
 
 
 def _max_age(_: click.Context, __: click.Parameter, value: str | None) -> MaxAge | None:
     if value is None:
         return None
-    from mockllm.recording.store.ages import read_max_age
+    from mockllm.record.recording.store.ages import read_max_age
 
     try:
         return read_max_age(value)
@@ -103,7 +103,7 @@ def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
     ]
     if not taped:
         return
-    from mockllm.replay.compilation.tape_player import check
+    from mockllm.play.replay.compilation.tape_player import check
 
     for recorded in taped:
         try:
@@ -119,7 +119,7 @@ def _too_old(scenarios: tuple[Scenario, ...], most: MaxAge | None) -> Iterator[P
     """The recordings that are too old, if that is an error; else warns of them."""
     if most is None:
         return
-    from mockllm.recording.store.ages import ages
+    from mockllm.record.recording.store.ages import ages
 
     found = ages(scenarios, most, time.time())
     for file, sentence in found.too_old:
@@ -133,8 +133,8 @@ def _too_old(scenarios: tuple[Scenario, ...], most: MaxAge | None) -> Iterator[P
 
 
 def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
-    from mockllm.protocols import PROTOCOLS
-    from mockllm.replay.losses import find_losses
+    from mockllm.play.replay.losses import find_losses
+    from mockllm.wire.protocols import PROTOCOLS
 
     for scenario in scenarios:
         yield from map(str, find_losses(scenario, PROTOCOLS))
@@ -160,7 +160,7 @@ def schema() -> None:
       # yaml-language-server: $schema=scenario.schema.json
     """
     import mockllm.scenario
-    from mockllm.protocols import PROTOCOLS
+    from mockllm.wire.protocols import PROTOCOLS
 
     file = Path(mockllm.scenario.__file__).with_name("schema.json")
     language = json.loads(file.read_bytes())

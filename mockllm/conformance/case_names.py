@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from mockllm.checking.cases.compile import CaseSpec, case_specs
 from mockllm.checking.cases.scenarios import Variation
+from mockllm.core.errors import UsageError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import find
+from mockllm.play.quirks import find
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols import PROTOCOLS
 
 T = TypeVar("T")
 

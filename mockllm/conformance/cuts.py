@@ -31,10 +31,10 @@ from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reports.check import Scenarios, scenarios_of
 from mockllm.checking.rules import CUT_RULES, Verdict
-from mockllm.conformance.attachments.messages import Answer, as_json
-from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting, check_command
-from mockllm.conformance.measured import AdapterFrames, json_value, rule_line
+from mockllm.conformance.clients.measured import AdapterFrames, json_value, rule_line
+from mockllm.conformance.clients.messages import Answer, as_json
+from mockllm.conformance.clients.runner import Runner
 from mockllm.conformance.reports.terminal import terminal_lines
 from mockllm.conformance.results import CaseResult, Client, Results, Stream
 from mockllm.conformance.results.known import Standing

@@ -8,8 +8,8 @@ from functools import cache
 from math import isinf
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mockllm.core.errors import RequestError
 from mockllm.core.text import shorten
-from mockllm.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

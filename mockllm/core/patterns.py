@@ -13,8 +13,8 @@ import warnings
 from functools import lru_cache
 from typing import Any
 
+from mockllm.core.errors import RequestError
 from mockllm.core.text import display
-from mockllm.errors import RequestError
 
 REQUEST_LIMIT = 0.5
 """Of a search that a request waits for, in seconds."""

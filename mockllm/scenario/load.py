@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from mockllm.errors import Problem, ScenarioError
+from mockllm.core.errors import Problem, ScenarioError
 from mockllm.scenario.check import check, similar_to_templates
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import differ_later, scenario_key

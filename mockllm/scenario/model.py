@@ -1,7 +1,7 @@
 """A scenario as it is written: what `load` returns and `dump` writes. Only data may live here.
 
 The written form is kept (`split: words` stays a rule, `parallel` stays a group), so that a
-scenario can be written back in a readable form; `mockllm.replay.compilation.resolve` makes the
+scenario can be written back in a readable form; `mockllm.play.replay.compilation.resolve` makes the
 neutral `Turn`.
 Durations are whole microseconds. JSON values are plain Python values that no one may change.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mockllm.core.events import FinishReason
 
 Api = str
-"""The name of a wire protocol: a key of `mockllm.protocols.PROTOCOLS`."""
+"""The name of a wire protocol: a key of `mockllm.wire.protocols.PROTOCOLS`."""
 
 
 Ignored = tuple[str, ...]
@@ -103,8 +103,8 @@ class Match:
     names with conditions. `body` is a partial JSON body. `stream` is whether the answer is to be
     streamed. `query` pairs names of parameters with conditions, for routes that call no model.
     `user_files` are the files of the user message, each as a digest, a reference or a media type
-    (`mockllm.matching.sent_files`), or how many it has of them. `ignore` is no condition: it is
-    what the others do not compare. All of `all_of`, one of `any_of` and not `negated` must hold;
+    (`mockllm.play.matching.sent_files`), or how many it has of them. `ignore` is no condition: it
+    is what the others do not compare. All of `all_of`, one of `any_of` and not `negated` must hold;
     what these have about the user's message is about the one at which the conversation begins.
     """
 
@@ -158,7 +158,7 @@ class ToolSpec:
 @record
 class UsageSpec:
     """Token counts. None is counted from the text by a fixed rule
-    (`mockllm.replay.compilation.resolve`). With `sent` False (`usage: none`) the answer has no
+    (`mockllm.play.replay.compilation.resolve`). With `sent` False (`usage: none`) the answer has no
     usage."""
 
     input: int | None = None
@@ -210,7 +210,7 @@ class Recorded:
     Args:
         file: as written: a path in the folder of the YAML.
         path: of the tape; None for a scenario that was not loaded from a file.
-        request: the digest of the recorded request (`mockllm.matching.fingerprint`): the same
+        request: the digest of the recorded request (`mockllm.play.matching.fingerprint`): the same
             request gets this answer; "" where it is not known.
         redacted: JSON pointers to the strings of the request that had secrets; the digest leaves
             them out.
@@ -417,8 +417,8 @@ class TurnSpec:
         branches: the entries of `when`; the first whose protocol and conditions hold answers.
         repeat: True: it answers all later requests, too; a number: so many in a row.
         recorded: of the turn itself; branches have none.
-        extra: by protocol and place, fields that its service adds, as `mockllm.protocols.extra`
-            describes them.
+        extra: by protocol and place, fields that its service adds, as
+            `mockllm.wire.protocols.extra` describes them.
         fault: what breaks on the way, in this order.
         job: how the work goes on that the request only begins; None: there is none.
     """
@@ -556,8 +556,8 @@ class Scenario:
         route: the route that it answers, which calls no model; None: it plays a conversation.
         template: whether the texts of its turns have values of the request.
         file, line: where it was loaded from.
-        path: of a scenario as one conversation goes (`mockllm.matching.branching`): where each of
-            its turns comes from. () for a scenario as it is written.
+        path: of a scenario as one conversation goes (`mockllm.play.matching.branching`): where each
+            of its turns comes from. () for a scenario as it is written.
         steps: the indices of the turns in the order in which they answer.
         varies: whether a conversation may go in different ways, or an answer be different for
             another request.

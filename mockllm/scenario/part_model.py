@@ -90,7 +90,7 @@ class ToolPart:
     """A tool call.
 
     Args:
-        id: None is derived (`mockllm.matching.conversation.call_id`).
+        id: None is derived (`mockllm.play.matching.conversation.call_id`).
         arguments: JSON text, compact where YAML has a mapping; None: a call without arguments.
         malformed: whether name or arguments are wrong on purpose.
         signature: the provider's opaque proof of the reasoning behind the call.

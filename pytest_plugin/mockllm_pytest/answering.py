@@ -7,22 +7,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mockllm.core.errors import NoMatchError, UsageError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.core.text import display
-from mockllm.errors import NoMatchError, UsageError
-from mockllm.matching.conditions import first_problem, judged_match, last_user_text
-from mockllm.matching.index import SCENARIO_HEADER, named_scenario
-from mockllm.matching.mismatch import nearest_scenarios
-from mockllm.replay.auto.schema_sample import UnsatisfiableError, bounded_sample
-from mockllm.replay.call import ApiCall
-from mockllm.replay.decision import Decision
-from mockllm.replay.player import Deciding, Player
+from mockllm.play.matching.conditions import first_problem, judged_match, last_user_text
+from mockllm.play.matching.index import SCENARIO_HEADER, named_scenario
+from mockllm.play.matching.mismatch import nearest_scenarios
+from mockllm.play.replay.auto.schema_sample import UnsatisfiableError, bounded_sample
+from mockllm.play.replay.call import ApiCall
+from mockllm.play.replay.decision import Decision
+from mockllm.play.replay.player import Deciding, Player
 from mockllm.scenario.model import Match, Scenario
 from mockllm_pytest.replies import is_inline
 
 if TYPE_CHECKING:
-    from mockllm.server.app import MockServer
+    from mockllm.serve.server.app import MockServer
 
 Advice = Callable[[Request, Mapping[str, str]], list[str]]
 """From a request, and its headers with lower-case names, to the lines of a message."""

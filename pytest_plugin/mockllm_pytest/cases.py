@@ -13,16 +13,16 @@ from mockllm.checking.cases.case import Level
 from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.running import drive, run_case
 from mockllm.checking.reports.stream_text import format_stream
-from mockllm.conformance.attachments.http_sessions import requests_usage
-from mockllm.errors import UsageError
+from mockllm.conformance.clients.http_sessions import requests_usage
+from mockllm.core.errors import UsageError
 from mockllm.scenario.model import Scenario, ToolSpec
-from mockllm.server.control.routes import base_urls
+from mockllm.serve.server.control.control_routes import base_urls
 from mockllm_pytest.marks import CasesMark
 from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import Library, MockService
 
 if TYPE_CHECKING:
-    from mockllm.server.thread import ServerThread
+    from mockllm.serve.server.thread import ServerThread
 
 
 def marked_cases(

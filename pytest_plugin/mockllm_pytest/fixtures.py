@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mockllm.interception.ownership import WHOEVER_RUNS, Owner, begin, bound, end
+from mockllm.serve.interception.ownership import WHOEVER_RUNS, Owner, begin, bound, end
 from mockllm_pytest import options
 from mockllm_pytest.marks import Allowed, Mark, recorded_mark, session_mark
 from mockllm_pytest.recording import RecordedSession, Recording, fixture_folder

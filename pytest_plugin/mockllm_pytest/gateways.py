@@ -8,13 +8,13 @@ from pathlib import Path
 
 import mockllm
 from mockllm.conformance.case_names import chosen
+from mockllm.conformance.gateways.cases import Pair, gateway_cases
+from mockllm.conformance.gateways.check import MODEL, Gateway, case_forms
+from mockllm.conformance.gateways.gateway_run import judge_gateway
+from mockllm.conformance.gateways.program import GatewayCommand, read_templates
 from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
 from mockllm.conformance.results.known import KnownList, Standing
-from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.check import MODEL, Gateway, case_forms
-from mockllm.gateway.program import GatewayCommand, read_templates
-from mockllm.gateway.run import judge_gateway
 
 
 def judge(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 if TYPE_CHECKING:
-    from mockllm.redaction.rules import Rules
+    from mockllm.record.redaction.rules import Rules
 
 _T = TypeVar("_T")
 
@@ -65,7 +65,7 @@ def _mode(value: str) -> str:
 
 
 def _max_age(value: str) -> str:
-    from mockllm.recording.store.ages import read_max_age
+    from mockllm.record.recording.store.ages import read_max_age
 
     try:
         read_max_age(value)
@@ -237,7 +237,7 @@ def secret_rules(config: pytest.Config) -> Rules:
     Raises:
         UsageError: a rule cannot be read.
     """
-    from mockllm.redaction.rules import rules_from
+    from mockllm.record.redaction.rules import rules_from
 
     file = config.rootpath / "mockllm.toml"
     given = [

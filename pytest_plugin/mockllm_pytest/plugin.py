@@ -22,7 +22,7 @@ from mockllm_pytest import options
 
 if TYPE_CHECKING:
     from mockllm.conformance.results import Results
-    from mockllm.interception.ownership import Owner
+    from mockllm.serve.interception.ownership import Owner
     from mockllm_pytest.cases import MockCase
     from mockllm_pytest.fixtures import FixtureSession, UnansweredFixture
     from mockllm_pytest.recording import Recording
@@ -76,7 +76,7 @@ def pytest_load_initial_conftests() -> None:
 
 
 def _install() -> None:
-    from mockllm.interception import patches
+    from mockllm.serve.interception import patches
 
     patches.install()
 
@@ -121,7 +121,7 @@ def _library(config: pytest.Config) -> Library:
 @contextmanager
 def _without_traceback() -> Iterator[None]:
     """Reports a mistake of the user by its message alone, without a traceback."""
-    from mockllm.errors import MockLLMError
+    from mockllm.core.errors import MockLLMError
 
     try:
         yield
@@ -213,7 +213,7 @@ def _check_age(node: pytest.Item, recording: Recording) -> None:
     text = options.chosen(node.config, "max_age", None, "")
     if not text or recording.options is not None:
         return
-    from mockllm.recording.store.ages import ages, read_max_age
+    from mockllm.record.recording.store.ages import ages, read_max_age
 
     most = read_max_age(text)
     found = ages(recording.scenarios, most, time.time())
@@ -246,7 +246,7 @@ def pytest_fixture_setup(
 ) -> Generator[None, Any, Any]:
     """Lets what a fixture makes belong to its test, or, of one with a wider scope, to each test
     that uses it. And gives a recorded test what it needs of the fixtures of pytest-recording."""
-    from mockllm.interception import ownership
+    from mockllm.serve.interception import ownership
 
     item = request._pyfuncitem  # noqa: SLF001 - a request of a wider scope shows no test otherwise
     wide = fixturedef.scope != "function"
@@ -274,7 +274,7 @@ def _refuse_before_session(item: pytest.Item, request: pytest.FixtureRequest) ->
     owner = item.stash.get(_OWNER, None)
     if owner is None or owner.redirect is not None or not _uses_session(item):
         return
-    from mockllm.errors import MockLLMError
+    from mockllm.core.errors import MockLLMError
     from mockllm_pytest.marks import session_mark
 
     # What is wrong with options or marker, the session says.
@@ -297,7 +297,7 @@ def _set_function(fixturedef: pytest.FixtureDef[Any], function: Callable[..., An
 def _bound(function: Callable[..., Any], owner: Owner) -> Callable[..., Any]:
     """A function whose coroutine belongs to an owner: event loops that outlive a test may run it in
     the context of another. Other functions as they are."""
-    from mockllm.interception.ownership import bound
+    from mockllm.serve.interception.ownership import bound
 
     if iscoroutinefunction(function):
 
@@ -331,7 +331,7 @@ def _setup_beside_session(
 ) -> Generator[None, Any, Any]:
     """Answers or refuses what a fixture of a wider scope asks, for a test that has a session:
     pytest sets the fixture up before it."""
-    from mockllm.errors import MockLLMError
+    from mockllm.core.errors import MockLLMError
     from mockllm_pytest.fixtures import FixtureSession, UnansweredFixture
     from mockllm_pytest.marks import recorded_mark, session_mark
 
@@ -414,7 +414,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     """From now on, what runs belongs to this test."""
-    from mockllm.interception import ownership
+    from mockllm.serve.interception import ownership
 
     owner = item.stash[_OWNER] = ownership.Owner(item.nodeid)
     ownership.begin(owner)
@@ -424,7 +424,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     """The test is over, with its fixtures."""
-    from mockllm.interception import ownership
+    from mockllm.serve.interception import ownership
 
     try:
         return (yield)
@@ -440,7 +440,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
 def _with_bound_test(item: pytest.Item) -> Iterator[None]:
     """While it lasts, the coroutine of a test belongs to it, also that inside of a test of
     Hypothesis; and so do the contexts of a test case of unittest, which may be older."""
-    from mockllm.interception.ownership import adopt
+    from mockllm.serve.interception.ownership import adopt
 
     for value in vars(getattr(item, "instance", None) or item).values():
         if isinstance(value, Context):
@@ -586,7 +586,7 @@ def _blocks(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _write_unused(reporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    from mockllm.errors import ScenarioError
+    from mockllm.core.errors import ScenarioError
 
     reporter.section("mockllm scenarios that nothing played")
     try:

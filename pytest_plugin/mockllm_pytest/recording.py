@@ -22,15 +22,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from mockllm.core.errors import UsageError
 from mockllm.core.text import counted
-from mockllm.errors import UsageError
-from mockllm.interception.hosts import Hosts
-from mockllm.protocols import PROTOCOLS
-from mockllm.recording.store.locks import put
-from mockllm.replay.loading import load
+from mockllm.play.replay.loading import load
+from mockllm.play.tapes.captured import load_head
+from mockllm.record.recording.store.locks import put
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
-from mockllm.tapes.captured import load_head
+from mockllm.serve.interception.hosts import Hosts
+from mockllm.wire.protocols import PROTOCOLS
 from mockllm_pytest.answering import Answering
 from mockllm_pytest.marks import Allowed, Mark, RecordedMark
 from mockllm_pytest.options import chosen, flag, ignored, secret_rules, upstreams
@@ -38,11 +38,11 @@ from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
     from mockllm.core.request import Request
-    from mockllm.interception.ownership import Owner
-    from mockllm.recording.drafting.draft import Line
-    from mockllm.recording.drafting.matches import Condition
-    from mockllm.replay.sessions.exchange import Exchange
-    from mockllm.server.options import RecordOptions
+    from mockllm.play.replay.sessions.exchange import Exchange
+    from mockllm.record.recording.drafting.draft import Line
+    from mockllm.record.recording.drafting.matches import Condition
+    from mockllm.serve.interception.ownership import Owner
+    from mockllm.serve.server.options import RecordOptions
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
 
@@ -109,8 +109,8 @@ class Recording:
         self._record(config, mark, mode)
 
     def _record(self, config: pytest.Config, mark: RecordedMark, mode: str) -> None:
-        from mockllm.recording.drafting.matches import match_rule
-        from mockllm.server.options import RecordOptions
+        from mockllm.record.recording.drafting.matches import match_rule
+        from mockllm.serve.server.options import RecordOptions
 
         redacted = secret_rules(config)
         work = Path(mkdtemp(prefix="mockllm-"))

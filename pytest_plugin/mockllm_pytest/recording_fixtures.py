@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 import pytest
 
 if TYPE_CHECKING:
-    from mockllm.replay.sessions.exchange import Exchange
+    from mockllm.play.replay.sessions.exchange import Exchange
     from mockllm_pytest.sessions import MockSession
 
 
@@ -91,7 +91,7 @@ def with_this_machine(hosts: object) -> list[str]:
 
 
 def _sent(exchange: Exchange) -> SentRequest:
-    from mockllm.interception.headers import ORIGIN_HEADER
+    from mockllm.serve.interception.headers import ORIGIN_HEADER
 
     headers = {name: value for name, value in exchange.headers.items() if name != ORIGIN_HEADER}
     origin = exchange.headers.get(ORIGIN_HEADER, "")

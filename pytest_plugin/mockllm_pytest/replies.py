@@ -69,7 +69,7 @@ def is_inline(name: str | None) -> bool:
 
 
 def _scenarios(name: str, conversations: Sequence[tuple[Any, list[Turn]]]) -> tuple[Scenario, ...]:
-    from mockllm.replay.loading import loads
+    from mockllm.play.replay.loading import loads
 
     documents = [
         {

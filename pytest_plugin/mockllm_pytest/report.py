@@ -13,11 +13,10 @@ from mockllm.checking.conversations.judge import Verification, verify, why_unkno
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.request import Request
 from mockllm.core.text import counted, printable_lines, shorten
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.filling import played_selection
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.compilation.compiler import Replayer
+from mockllm.play.replay.filling import played_selection
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import (
     AnyPart,
@@ -29,6 +28,7 @@ from mockllm.scenario.part_model import (
     TextPart,
     ToolPart,
 )
+from mockllm.wire.protocols import PROTOCOLS
 from mockllm_pytest.marks import Allowed, Mark
 from mockllm_pytest.replies import is_inline
 

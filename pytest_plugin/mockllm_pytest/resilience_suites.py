@@ -14,14 +14,14 @@ from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import CUT_RULES, RESILIENCE, Verdict, promise
-from mockllm.conformance.attachments.http_sessions import FunctionPlayer, Returned
 from mockllm.conformance.case_names import chosen
+from mockllm.conformance.clients.fault_check import check_faults, fault_case_names
+from mockllm.conformance.clients.http_sessions import FunctionPlayer, Returned
 from mockllm.conformance.cuts import examine_cuts
-from mockllm.conformance.fault_check import check_faults, fault_case_names
 from mockllm.conformance.reports.terminal import broken_rule_lines, summary_lines
 from mockllm.conformance.results import Client, Results, rule_verdict
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from mockllm_pytest.suite_base import RuleSuite, each_rule_is_a_test, rerun_line
 
 

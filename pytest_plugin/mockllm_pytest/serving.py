@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mockllm.core.text import did_you_mean
-from mockllm.interception.headers import RUNNING
+from mockllm.serve.interception.headers import RUNNING
 
 if TYPE_CHECKING:
-    from mockllm.interception.hosts import Hosts
-    from mockllm.interception.redirect import Redirect
-    from mockllm.replay.sessions.exchange import Exchange
+    from mockllm.play.replay.sessions.exchange import Exchange
     from mockllm.scenario.model import Scenario
-    from mockllm.server.thread import ServerThread
+    from mockllm.serve.interception.hosts import Hosts
+    from mockllm.serve.interception.redirect import Redirect
+    from mockllm.serve.server.thread import ServerThread
 
 _LONGEST = 100
 _FILES = (".yaml", ".yml")
@@ -70,14 +70,14 @@ class Library:
     @cached_property
     def own(self) -> tuple[Scenario, ...]:
         """The scenarios of `--mockllm-scenarios`."""
-        from mockllm.replay.loading import load
+        from mockllm.play.replay.loading import load
 
         return load(self._paths) if self._paths else ()
 
     @cached_property
     def shipped(self) -> tuple[Scenario, ...]:
         """The scenarios that come with mockllm."""
-        from mockllm.replay.loading import load, shipped_scenarios
+        from mockllm.play.replay.loading import load, shipped_scenarios
 
         return load([shipped_scenarios()])
 
@@ -100,7 +100,7 @@ class Library:
 
     def file(self, path: Path) -> tuple[Scenario, ...]:
         """The scenarios of a file or a folder."""
-        from mockllm.replay.loading import load
+        from mockllm.play.replay.loading import load
 
         if path not in self._read:
             self._read[path] = load([path])
@@ -125,7 +125,7 @@ class Library:
         return [self._named(str(given), tuple(more))]
 
     def _named(self, name: str, more: tuple[Scenario, ...]) -> Scenario:
-        from mockllm.errors import UsageError
+        from mockllm.core.errors import UsageError
 
         sources: tuple[Callable[[], tuple[Scenario, ...]], ...] = (
             lambda: self.own,
@@ -203,9 +203,9 @@ class MockService:
     @cached_property
     def thread(self) -> ServerThread:
         """The server's thread."""
-        from mockllm.interception.hosts import Hosts
-        from mockllm.server.options import InterceptOptions, ServerOptions
-        from mockllm.server.thread import ServerThread
+        from mockllm.serve.interception.hosts import Hosts
+        from mockllm.serve.server.options import InterceptOptions, ServerOptions
+        from mockllm.serve.server.thread import ServerThread
 
         options = ServerOptions(
             speed=self.speed,
@@ -222,8 +222,8 @@ class MockService:
         wants none."""
         if intercepts is None:
             return None
-        from mockllm.interception.hosts import Hosts, known_hosts, patterns_of
-        from mockllm.protocols.environment import services_in
+        from mockllm.serve.interception.hosts import Hosts, known_hosts, patterns_of
+        from mockllm.wire.protocols.environment import services_in
 
         local = filter(Hosts.names_this_machine, known_hosts())
         found = (url for url in services_in(os.environ) if not url.startswith(self.url))
@@ -235,7 +235,7 @@ class MockService:
         Args:
             hosts: that are intercepted; None for none.
         """
-        from mockllm.interception.redirect import redirect_to
+        from mockllm.serve.interception.redirect import redirect_to
 
         intercept = self.thread.server.options.intercept
         assert intercept is not None
@@ -248,13 +248,13 @@ class MockService:
             own: the environment of clients that keep their credentials.
             azure: whether those of OpenAI's models on Azure are among them.
         """
-        from mockllm.protocols.environment import (
+        from mockllm.serve.server.control.control_routes import base_urls
+        from mockllm.wire.protocols.environment import (
             client_environment,
             dummy_keys,
             environment_on_request,
             unproxied,
         )
-        from mockllm.server.control.routes import base_urls
 
         urls = base_urls(self.running_url)
         return {
@@ -291,7 +291,7 @@ class MockService:
         assert server.options.intercept is not None
         if find_spec("trustme") is None:
             return {}
-        from mockllm.interception.child import child_environment, with_session
+        from mockllm.serve.interception.child import child_environment, with_session
 
         if self._trust is None:
             self._trust = self._stack.enter_context(self._opened())
@@ -301,7 +301,7 @@ class MockService:
     @contextmanager
     def _opened(self) -> Iterator[Path]:
         """The folder with the certificates of the proxy, which listens from now on."""
-        from mockllm.interception.child import write_trust
+        from mockllm.serve.interception.child import write_trust
 
         server = self.thread.server
         assert server.options.intercept is not None

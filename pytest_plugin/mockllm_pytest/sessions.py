@@ -18,10 +18,10 @@ from mockllm_pytest.replies import Replies, inline_name, turn_of
 
 if TYPE_CHECKING:
     from mockllm.core.request import Request
-    from mockllm.interception.ownership import Owner
-    from mockllm.interception.redirect import Redirect
-    from mockllm.replay.sessions.exchange import Exchange
+    from mockllm.play.replay.sessions.exchange import Exchange
     from mockllm.scenario.model import Scenario
+    from mockllm.serve.interception.ownership import Owner
+    from mockllm.serve.interception.redirect import Redirect
     from mockllm_pytest.answering import Answering
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
@@ -82,7 +82,7 @@ class MockSession:
     def base_urls(self) -> dict[str, str]:
         """The base URL for a client of each API, by the name of the API: `chat`, `responses`,
         `anthropic` and so on."""
-        from mockllm.server.control.routes import base_urls
+        from mockllm.serve.server.control.control_routes import base_urls
 
         return base_urls(self.url)
 
@@ -115,7 +115,7 @@ class MockSession:
     def redirected(self, owner: Owner) -> Iterator[None]:
         """While it lasts, the session is that of the running test, and what an owner asks services
         comes to it; afterwards that is refused."""
-        from mockllm.interception import patches
+        from mockllm.serve.interception import patches
 
         patches.install()
         redirect = self._service.redirect(lambda: self.session, self._hosts)
@@ -160,9 +160,9 @@ class MockSession:
         variables = self._service.environment(self._credentials, azure=self._mark.azure)
         if not self.has_proxy:
             return variables
-        from mockllm.interception.hosts import Hosts
-        from mockllm.protocols import PROTOCOLS
-        from mockllm.protocols.environment import client_base_urls
+        from mockllm.serve.interception.hosts import Hosts
+        from mockllm.wire.protocols import PROTOCOLS
+        from mockllm.wire.protocols.environment import client_base_urls
 
         hosts, given = Hosts(self.intercepts or ()), os.environ
         names = {base.variable for base in client_base_urls(dict.fromkeys(PROTOCOLS, ""))}
@@ -213,7 +213,7 @@ class MockSession:
 
     @fault.setter
     def fault(self, written: str | Iterable[str]) -> None:
-        from mockllm.errors import UsageError
+        from mockllm.core.errors import UsageError
 
         before = self._fault
         self._fault = (written,) if isinstance(written, str) else tuple(written)
@@ -231,7 +231,7 @@ class MockSession:
 
     @latency.setter
     def latency(self, written: str | None) -> None:
-        from mockllm.errors import UsageError
+        from mockllm.core.errors import UsageError
 
         before, self._latency = self._latency, written
         try:
@@ -286,13 +286,13 @@ class MockSession:
         Raises:
             ScenarioError: with every problem in them.
         """
-        from mockllm.replay.loading import loads
+        from mockllm.play.replay.loading import loads
 
         text = scenario if isinstance(scenario, str) else json_as_yaml(scenario)
         return self._add(loads(text, "<add>"))
 
     def _add(self, scenarios: Iterable[Scenario], match: bool = True) -> tuple[Scenario, ...]:
-        from mockllm.errors import UsageError
+        from mockllm.core.errors import UsageError
 
         new = tuple(scenarios)
         for scenario in new:
@@ -500,7 +500,7 @@ def _checked(quirks: tuple[str, ...]) -> tuple[str, ...]:
         UsageError: there is no quirk of one of the names.
     """
     if quirks:
-        from mockllm.quirks import find
+        from mockllm.play.quirks import find
 
         for name in quirks:
             find(name)

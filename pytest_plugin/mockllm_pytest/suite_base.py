@@ -7,8 +7,8 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 
+from mockllm.core.errors import ProbeError, UsageError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import ProbeError, UsageError
 from mockllm_pytest.plugin import SUITE_SECTION
 
 _STASH = pytest.StashKey[Any]()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mockllm.checking import Case, CaseSpec
 from mockllm.checking.cases.compile import forms
-from mockllm.quirks import QUIRKS
+from mockllm.play.quirks import QUIRKS
 
 
 def quirk_cases(api: str) -> Iterator[Case]:

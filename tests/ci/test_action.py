@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from tests.ci.action import ACTION, ROOT, STEPS, Job
-from tests.drift.service import exchange, record
+from tests.conformance.drift.service import exchange, record
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")

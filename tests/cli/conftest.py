@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from mockllm.cli import main
-from mockllm.replay.loading import shipped_scenarios
+from mockllm.play.replay.loading import shipped_scenarios
 
 GIVE_UP = 120.0
 """Seconds after which a program that hangs is killed, and a request without an answer fails."""

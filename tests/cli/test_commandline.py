@@ -9,7 +9,7 @@ import pytest
 
 import mockllm as package
 from mockllm.cli.terminal.colour import in_colour
-from mockllm.errors import ScenarioError
+from mockllm.core.errors import ScenarioError
 from tests.cases import for_all
 
 COMMANDS = ("demo", "init", "list", "run", "schema", "serve", "show", "validate")

@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from mockllm.replay.loading import load
+from mockllm.play.replay.loading import load
 from tests.inner_pytest import ADDOPTS
 
 CLIENT = """\

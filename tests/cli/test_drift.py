@@ -12,13 +12,13 @@ from mockllm.checking.cases.scenarios import single
 from mockllm.cli import main
 from mockllm.conformance.forms import form_problem
 from mockllm.core.http import TimedBytes
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.environment import client_keys
-from mockllm.quirks.samples import TEXT_AND_CALL
-from mockllm.replay.loading import load
-from mockllm.tapes.captured import load_tape
+from mockllm.play.quirks.samples import TEXT_AND_CALL
+from mockllm.play.replay.loading import load
+from mockllm.play.tapes.captured import load_tape
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.environment import client_keys
 from tests.cli.conftest import post
-from tests.drift.service import exchange, live, record, sse
+from tests.conformance.drift.service import exchange, live, record, sse
 
 KEYS = {**client_keys(PROTOCOLS), "OPENAI_API_KEY": "sk-live", "COLUMNS": "200"}
 URL = "https://api.openai.com/v1/chat/completions"

@@ -1,8 +1,8 @@
 """`mockllm env`, and the losses of a protocol."""
 
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import loads
-from mockllm.replay.losses import find_losses
+from mockllm.play.replay.loading import loads
+from mockllm.play.replay.losses import find_losses
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def test_variables_are_printed_for_a_dotenv_file(mockllm):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mockllm.importers import vcr
-from mockllm.replay.loading import load
+from mockllm.play.replay.loading import load
+from mockllm.record.importers import vcr
 
 URL = "https://api.openai.com/v1/chat/completions"
 
@@ -180,7 +180,7 @@ def test_join(mockllm, tmp_path):
 
 def test_flows_of_mitmproxy(mockllm, tmp_path):
     """A flow file gives scenarios, and a line with the reason for each other flow."""
-    flows = Path(__file__).parents[1] / "importers" / "flows" / "mitmproxy-11.0.2.flows"
+    flows = Path(__file__).parents[1] / "record" / "importers" / "flows" / "mitmproxy-11.0.2.flows"
     result = mockllm("import", flows, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "#1  POST /v1/chat/completions -> scenario mitmproxy-11-0-2 turn 1: neutral" in (

@@ -5,9 +5,9 @@ import shlex
 
 import pytest
 
-from mockllm.replay.loading import load
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import load
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.cli.conftest import post
 
 

@@ -8,9 +8,14 @@ import sys
 import httpx
 import pytest
 
-from mockllm.replay.loading import load
+from mockllm.play.replay.loading import load
 from tests.cases import for_all
-from tests.server.recording.odd_upstream import OddUpstream, message_events, script, text_events
+from tests.serve.server.recording.odd_upstream import (
+    OddUpstream,
+    message_events,
+    script,
+    text_events,
+)
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow

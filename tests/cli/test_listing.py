@@ -3,8 +3,8 @@
 import json
 
 from mockllm.cli.listing import fitted
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import load
+from mockllm.play.replay.loading import load
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def test_a_row_for_each_scenario(mockllm, folder):

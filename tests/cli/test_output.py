@@ -5,14 +5,14 @@ import os
 import pytest
 
 from mockllm.cli.serving.server_log import LineOutput, ServerLog
-from mockllm.protocols.environment import (
+from mockllm.play.replay.loading import load
+from mockllm.serve.server.app import MockServer
+from mockllm.wire.protocols.environment import (
     BaseURL,
     client_base_urls,
     client_environment,
     environment_on_request,
 )
-from mockllm.replay.loading import load
-from mockllm.server.app import MockServer
 
 
 @pytest.fixture

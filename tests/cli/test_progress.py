@@ -5,7 +5,7 @@ import io
 import pytest
 
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.importers.batch import counted
+from mockllm.record.importers.batch import counted
 
 
 class Terminal(io.StringIO):

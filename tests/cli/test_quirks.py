@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mockllm.quirks import QUIRKS
+from mockllm.play.quirks import QUIRKS
 
 
 def test_all_quirks_are_listed(mockllm) -> None:

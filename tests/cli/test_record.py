@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from mockllm.cli.options import recording
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
-from mockllm.recording.store.locks import alone
-from mockllm.replay.loading import load
+from mockllm.core.errors import UsageError
+from mockllm.play.replay.loading import load
+from mockllm.record.recording.store.locks import alone
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cli.conftest import chat
-from tests.server.recording.odd_upstream import OddUpstream, script, text_events
+from tests.serve.server.recording.odd_upstream import OddUpstream, script, text_events
 
 SERVICE = "https://api.odd.test"
 

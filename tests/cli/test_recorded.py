@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mockllm.core.http import TimedBytes
-from mockllm.tapes.captured import dump_tape
-from tests.tapes.making import taped
+from mockllm.play.tapes.captured import dump_tape
+from tests.play.tapes.making import taped
 
 TEXT = """\
 scenario: greeting

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from mockllm.cli import main
 from mockllm.cli.run import judge
 from mockllm.core.http import NO_TARGET
-from mockllm.replay.loading import loads
-from mockllm.replay.sessions.session import Session
-from mockllm.replay.sessions.shortened_bodies import MAX_BODY
-from mockllm.ui.explanation import findings_json
+from mockllm.play.replay.loading import loads
+from mockllm.play.replay.sessions.session import Session
+from mockllm.play.replay.sessions.shortened_bodies import MAX_BODY
+from mockllm.serve.ui.explanation import findings_json
 from tests.checking.conversations.bad_clients import (
     ENDLESS,
     REPORT,

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from mockllm.core.http import TimedBytes
-from mockllm.replay.loading import load
-from mockllm.tapes.captured import dump_tape, load_tape
-from tests.tapes.making import Sent, taped
+from mockllm.play.replay.loading import load
+from mockllm.play.tapes.captured import dump_tape, load_tape
+from tests.play.tapes.making import Sent, taped
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 HIDDEN = "sk-proj-REDACTED-1" + "x" * 30

@@ -4,7 +4,7 @@ import os
 from contextlib import contextmanager
 
 from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
-from mockllm.server.app import MockServer
+from mockllm.serve.server.app import MockServer
 from tests.entries import journal_entry
 
 ADVICE = "Change its match, add a scenario, or start the server with --fallback auto."

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from mockllm.framing.frame_text import readable
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.client_requests import first_body, user_text
-from mockllm.replay.loading import load
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.client_requests import first_body, user_text
+from mockllm.play.replay.loading import load
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
+from mockllm.wire.framing.frame_text import readable
+from mockllm.wire.protocols import PROTOCOLS
 from tests.carried import CARRIED
 from tests.cases import for_all
 from tests.cli.conftest import post
@@ -19,7 +19,7 @@ NAMES = ("secret-numbers", "unicode", "reasoning", "auto", "keepalive", "stream-
 
 @pytest.fixture(scope="module")
 def server():
-    from mockllm.replay.loading import shipped_scenarios
+    from mockllm.play.replay.loading import shipped_scenarios
 
     with ServerThread(load([shipped_scenarios()]), ServerOptions(speed=0)) as thread:
         yield thread

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.drift.service import exchange, record
-from tests.replay.hostile_schemas import nested
+from tests.conformance.drift.service import exchange, record
+from tests.play.replay.hostile_schemas import nested
 
 BROKEN = "scenario: a\nturns:\n  - reply: {text: hi, splt: words}\n"
 

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 
 from tests.clients.dialects import Json
 from tests.clients.oracle import Answer, Seen, read_arguments
-from tests.protocols.strict import problems
+from tests.wire.protocols.strict import problems
 
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)
 MESSAGES: TypeAdapter[list[Message]] = TypeAdapter(list[Message])

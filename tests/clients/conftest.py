@@ -17,9 +17,9 @@ from google import genai
 from google.genai import types
 
 from mockllm.checking.conversations.judge import verify
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.conversation import SCENARIOS
 from tests.timeouts import GIVE_UP
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Container, Generator
 from pathlib import Path
 
-from mockllm.matching.conversation import turn_at, turn_index
-from mockllm.replay.loading import load
+from mockllm.play.matching.conversation import turn_at, turn_index
+from mockllm.play.replay.loading import load
 from mockllm.scenario.model import ResultCondition, Scenario
 from mockllm.scenario.part_model import ErrorPart
 from tests.clients.dialects import DIALECTS, Json, Result
@@ -28,7 +28,7 @@ from tests.clients.oracle import (
 MODEL = DIALECTS["chat"].model
 APIS = ("chat", "responses")
 FOLDER = Path(__file__).parents[2] / "scenarios"
-# Those whose conversations may go in several ways have tests of their own (tests/replay).
+# Those whose conversations may go in several ways have tests of their own (tests/play/replay).
 SCENARIOS = {scenario.name: scenario for scenario in load([FOLDER]) if not scenario.varies}
 
 # For each regular expression in the shipped scenarios a text that it matches.

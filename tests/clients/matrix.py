@@ -20,8 +20,8 @@ from google import genai
 from google.genai import errors, types
 
 from mockllm.scenario.model import Scenario
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients import (
     ag_ui_client,
     anthropic_client,

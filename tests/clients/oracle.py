@@ -9,11 +9,11 @@ from typing import Any
 
 from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import Text, Turn
-from mockllm.matching.conversation import turn_at
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.compilation.resolve import resolve
+from mockllm.play.matching.conversation import turn_at
+from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import ErrorPart, TextPart
+from mockllm.wire.protocols import PROTOCOLS
 from tests.clients.dialects import Json
 
 Calls = tuple[tuple[str, str, Any], ...]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from mockllm.core.turn import Turn
-from mockllm.matching.conversation import turn_at
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.compilation.resolve import resolve
+from mockllm.play.matching.conversation import turn_at
+from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols import PROTOCOLS
 from tests.clients.conftest import Run
 from tests.clients.conversation import SCENARIOS, opening, result, tools
 

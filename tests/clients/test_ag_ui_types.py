@@ -5,9 +5,9 @@ from __future__ import annotations
 import ag_ui.core
 import pytest
 
-from mockllm.replay.loading import load
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import load
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.ag_ui_client import RunError, events, run_input, send
 from tests.clients.conftest import Run
 from tests.clients.conversation import (

@@ -11,9 +11,9 @@ import pytest
 from google import genai
 from google.genai import types
 
-from mockllm.replay.loading import loads
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import loads
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.bedrock_client import bedrock
 from tests.timeouts import GIVE_UP
 

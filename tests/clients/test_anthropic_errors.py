@@ -5,9 +5,9 @@ from __future__ import annotations
 import anthropic
 import pytest
 
-from mockllm.replay.loading import load
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import load
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.anthropic_client import ASYNC_WAYS, WAYS
 from tests.clients.conversation import SCENARIOS, converse, first
 

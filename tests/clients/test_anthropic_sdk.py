@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from anthropic.types import Message, RawMessageStreamEvent
 
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.anthropic_client import ASYNC_WAYS, WAYS
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
@@ -28,8 +28,8 @@ from tests.clients.conversation import (
 from tests.clients.dialects import DIALECTS, Json
 from tests.clients.matrix import MISREAD
 from tests.clients.oracle import Answer, expected
-from tests.protocols.strict import problems
 from tests.timeouts import GIVE_UP
+from tests.wire.protocols.strict import problems
 
 API = "anthropic"
 MODEL = DIALECTS[API].model

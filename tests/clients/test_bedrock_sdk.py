@@ -12,9 +12,9 @@ import pytest
 from botocore.eventstream import ChecksumMismatch
 from botocore.exceptions import ClientError, EventStreamError
 
-from mockllm.replay.loading import loads
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import loads
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.cases import for_all
 from tests.clients import anthropic_client
 from tests.clients.bedrock_client import FAILING, WAYS, arguments, bedrock, of_events

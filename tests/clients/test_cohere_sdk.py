@@ -10,9 +10,9 @@ import cohere
 import httpx
 import pytest
 
-from mockllm.replay.loading import loads
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import loads
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.conftest import LEAVES_SOCKETS
 from tests.clients.conversation import SCENARIOS
 from tests.timeouts import GIVE_UP

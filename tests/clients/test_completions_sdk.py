@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from mockllm.replay.loading import loads
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import loads
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.timeouts import GIVE_UP
 
 SCENARIOS = """

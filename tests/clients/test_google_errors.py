@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from google.genai import errors
 
-from mockllm.replay.loading import load
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import load
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.conversation import SCENARIOS, converse, first
 from tests.clients.google_client import ASYNC_WAYS, WAYS
 

@@ -10,7 +10,7 @@ import pytest
 from google import genai
 from google.genai import types
 
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
     PLAIN,

@@ -15,8 +15,8 @@ from google import genai
 from google.genai import types
 
 from mockllm.scenario.part_model import AutoPart
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.bedrock_client import bedrock
 from tests.clients.conftest import LEAVES_SOCKETS
 from tests.clients.dialects import DIALECTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.clients import matrix, vercel_matrix
 from tests.clients.conversation import SCENARIOS
 from tests.clients.matrix import EQUAL, LISTED, MISREAD, Cell, cells, table

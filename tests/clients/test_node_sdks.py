@@ -14,9 +14,9 @@ import ollama
 import pytest
 
 from mockllm.cli.serving.server_log import LineOutput, ServerLog
-from mockllm.replay.loading import loads
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import loads
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.bedrock_client import FAILING, arguments, of_events, of_response
 from tests.clients.conftest import Run
 from tests.clients.conversation import PLAIN, converse, drive, plays

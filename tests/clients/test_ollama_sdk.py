@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from mockllm.replay.loading import loads
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.loading import loads
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.conversation import (
     PLAIN,
     SCENARIOS,

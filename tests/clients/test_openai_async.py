@@ -7,7 +7,7 @@ import asyncio
 import openai
 import pytest
 
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
     APIS,

@@ -10,7 +10,7 @@ import pydantic
 import pytest
 
 from mockllm.scenario.model import Scenario
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.thread import ServerThread
 from tests.clients.conftest import Run
 from tests.clients.conversation import (
     APIS,

@@ -17,7 +17,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response, ResponseItem, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from mockllm.framing import sse
+from mockllm.wire.framing import sse
 from tests.clients.conversation import (
     APIS,
     FOLDER,
@@ -32,7 +32,7 @@ from tests.clients.conversation import (
     plays,
 )
 from tests.clients.observed import of_chunks, of_completion, of_events, of_response
-from tests.protocols.strict import problems
+from tests.wire.protocols.strict import problems
 
 EVENT = TypeAdapter(ResponseStreamEvent)
 PATHS = {"chat": "/chat/completions", "responses": "/responses"}

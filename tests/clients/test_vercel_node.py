@@ -8,9 +8,9 @@ from itertools import product
 
 import pytest
 
-from mockllm.matching.conversation import turn_at, turn_index
+from mockllm.play.matching.conversation import turn_at, turn_index
 from mockllm.scenario.model import Scenario
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.thread import ServerThread
 from tests.cases import for_all
 from tests.clients.conftest import Run
 from tests.clients.conversation import SCENARIOS, ending, plain_positions, plays

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mockllm.core.turn import Text, ToolCall, Turn
-from mockllm.matching.conversation import turn_at
-from mockllm.protocols.base import dumps
+from mockllm.play.matching.conversation import turn_at
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols.base import dumps
 from tests.clients.conversation import (
     SCENARIOS,
     next_user_text,

@@ -1,1 +1,1 @@
-"""The published table: adapters of well-known clients, results files, and the page."""
+"""Clients, gateways and recordings that are judged, results files, and reports."""

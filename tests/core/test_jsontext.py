@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import MOST_VALUES, has_too_many_values, parse_object
-from mockllm.errors import RequestError
 from tests.cases import for_all
 
 NUMBERS = st.one_of(

@@ -1,1 +1,1 @@
-"""The image, compose.yaml and the manifests in deploy/."""
+"""The image, compose.yaml and the manifests in packages/."""

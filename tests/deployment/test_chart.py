@@ -15,7 +15,7 @@ from tests.deployment.command_lines import ROOT, parsed, program, run, schema_pr
 from tests.deployment.test_manifests import resources, validated
 from tests.timeouts import GIVE_UP
 
-CHART = ROOT / "deploy" / "helm"
+CHART = ROOT / "packages" / "helm"
 PAGE = (ROOT / "docs" / "deployment.md").read_text()
 STORE = "redis://mockllm-valkey:6379/0"
 SCENARIO = "scenario: weather\nturns:\n- reply: {text: Sunny.}\n"
@@ -46,7 +46,7 @@ def by_kind(text: str) -> Resources:
 def kustomized(name: str) -> Resources:
     """The same objects of a kustomization, as the chart has them: with the label of a release, and
     a ConfigMap without a hash in its name."""
-    text = run(program("kubectl"), "kustomize", ROOT / "deploy" / "kubernetes" / name)
+    text = run(program("kubectl"), "kustomize", ROOT / "packages" / "kubernetes" / name)
     for kind, resource in resources(name):
         if kind == "ConfigMap":
             text = text.replace(resource, "mockllm-scenarios")
@@ -146,7 +146,7 @@ def test_the_chart_agrees_with_the_rest():
     schema have each value."""
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert chart["version"] == chart["appVersion"] == mockllm.__version__
-    hello = ROOT / "deploy" / "kubernetes" / "base" / "scenarios" / "hello.yaml"
+    hello = ROOT / "packages" / "kubernetes" / "base" / "scenarios" / "hello.yaml"
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert (CHART / "hello.yaml").read_text() == hello.read_text()
     schema = json.loads((CHART / "values.schema.json").read_text())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conformance.load_tools import TOOLS
+from measurements.load_tools import TOOLS
 from tests.deployment.command_lines import ROOT, parsed, program, run
 from tests.docs.pages import text_of
 
@@ -89,8 +89,8 @@ def test_every_other_command_names_what_is_there(tmp_path):
 
 
 def test_the_settings_of_nginx_are_those_of_the_file():
-    """Each line of the block, and each setting of the table, stands in deploy/nginx.conf."""
-    file = (ROOT / "deploy" / "nginx.conf").read_text()
+    """Each line of the block, and each setting of the table, stands in packages/nginx.conf."""
+    file = (ROOT / "packages" / "nginx.conf").read_text()
     (block,) = blocks("nginx")
     for line in block.splitlines():
         assert line in file
@@ -101,7 +101,7 @@ def test_the_settings_of_nginx_are_those_of_the_file():
 
 def test_the_numbers_are_those_of_the_files():
     """Replicas, times and shares on the page are those of the manifests."""
-    folder = ROOT / "deploy" / "kubernetes"
+    folder = ROOT / "packages" / "kubernetes"
     spec = yaml.safe_load((folder / "replicas" / "autoscaler.yaml").read_text())["spec"]
     assert f"from {spec['minReplicas']} to {spec['maxReplicas']}" in PAGE
     share = spec["metrics"][0]["resource"]["target"]["averageUtilization"]
@@ -136,7 +136,7 @@ def test_the_overlay_of_the_page_renders(tmp_path: Path) -> None:
     (tmp_path / name.removeprefix("# ")).write_text(text)
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "weather.yaml").write_text("scenario: weather\n")
-    for file in (ROOT / "deploy").rglob("*"):
+    for file in (ROOT / "packages").rglob("*"):
         if file.is_file():
             copy = tmp_path / file.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)

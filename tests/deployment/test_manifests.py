@@ -1,4 +1,4 @@
-"""The manifests in deploy/kubernetes: rendered, valid, and fitting each other."""
+"""The manifests in packages/kubernetes: rendered, valid, and fitting each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 from mockllm import load
 from tests.deployment.command_lines import ROOT, parsed, program, run, schema_program
 
-FOLDER = ROOT / "deploy" / "kubernetes"
+FOLDER = ROOT / "packages" / "kubernetes"
 VERSION = "1.34"
 
 pytestmark = pytest.mark.slow

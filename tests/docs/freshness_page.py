@@ -10,21 +10,27 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from mockllm.conformance.drift.answers import answer_shape
+from mockllm.conformance.drift.destinations import defines
+from mockllm.conformance.drift.encoder_shapes import known_shape
+from mockllm.conformance.drift.shapes import (
+    JsonPlace,
+    Shape,
+    missing_fields,
+    unknown_fields,
+    unknown_kinds,
+)
+from mockllm.core.errors import MockLLMError
 from mockllm.core.http import TimedBytes
 from mockllm.core.request import Request
 from mockllm.core.text import counted
 from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage
-from mockllm.drift.answers import answer_shape
-from mockllm.drift.destinations import defines
-from mockllm.drift.known import known_shape
-from mockllm.drift.shapes import JsonPlace, Shape, missing_fields, unknown_fields, unknown_kinds
-from mockllm.errors import MockLLMError
-from mockllm.importers import sse_dump, vcr
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import Reply, WireProtocol, dumps
-from mockllm.tapes.captured import Captured, detected, recorded_at, request_of
-from mockllm.tapes.recorded_turn import answer_carrier, recorded_turn
+from mockllm.play.tapes.captured import Captured, detected, recorded_at, request_of
+from mockllm.play.tapes.recorded_turn import answer_carrier, recorded_turn
+from mockllm.record.importers import sse_dump, vcr
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import Reply, WireProtocol, dumps
 from tests.corpus import CORPUS
 
 ROOT = Path(__file__).parents[2]

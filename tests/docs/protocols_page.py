@@ -12,9 +12,9 @@ from pathlib import Path
 import yaml
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import load
-from mockllm.replay.losses import find_losses
+from mockllm.play.replay.loading import load
+from mockllm.play.replay.losses import find_losses
+from mockllm.wire.protocols import PROTOCOLS
 from tests.clients import matrix, vercel_matrix
 from tests.clients.matrix import Cell
 

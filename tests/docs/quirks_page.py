@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS
-from mockllm.quirks.base import Quirk
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.quirks.base import Quirk
+from mockllm.wire.protocols import PROTOCOLS
 
 APIS = tuple(PROTOCOLS)
 

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from mockllm.importers.batch import ImportResult, import_files
-from mockllm.importers.reading import Unread
-from mockllm.protocols import PROTOCOLS
-from mockllm.recording.store.folder import Folder
-from mockllm.tapes.captured import detected
+from mockllm.play.tapes.captured import detected
+from mockllm.record.importers.batch import ImportResult, import_files
+from mockllm.record.importers.reading import Unread
+from mockllm.record.recording.store.folder import Folder
+from mockllm.wire.protocols import PROTOCOLS
 from tests.corpus import read, recorded_files, suite_files, title
 
 PAGE = Path(__file__).parents[2] / "docs" / "importing.md"

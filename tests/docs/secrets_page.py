@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockllm.redaction.find.patterns import NAMED_KEYS, PATTERNS, gitleaks_rules, kind_name, kinds
+from mockllm.record.redaction.find.patterns import (
+    NAMED_KEYS,
+    PATTERNS,
+    gitleaks_rules,
+    kind_name,
+    kinds,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "secrets.md"
 BEGIN, END = "<!-- secrets: begin -->", "<!-- secrets: end -->"

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from mockllm.cli import main
 from tests.cli.test_drift import URL, answering, chunks
-from tests.drift.service import exchange, live, record
+from tests.conformance.drift.service import exchange, live, record
 
 PAGE = (Path(__file__).parents[2] / "docs" / "drift.md").read_text(encoding="utf-8")
 

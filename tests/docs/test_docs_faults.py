@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import mockllm.scenario
-from mockllm.replay.loading import load
+from mockllm.play.replay.loading import load
 from mockllm.scenario.reading.faults import FAULTS, parse_faults
 from mockllm.scenario.reading.tables import TABLES
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.cases import for_all
 from tests.docs.pages import text_of
 from tests.inner_pytest import ADDOPTS

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from mockllm.cli import main
 from mockllm.core.distributions import read_distribution
-from mockllm.replay.loading import loads
+from mockllm.play.replay.loading import loads
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.reading.latency import read_latency
 from tests.docs.pages import text_of

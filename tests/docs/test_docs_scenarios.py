@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from mockllm.errors import ScenarioError
-from mockllm.matching.routes import RouteRequest
-from mockllm.replay.loading import load, loads
-from mockllm.replay.routes import RoutePlayer
-from mockllm.replay.sessions.session import Session
-from mockllm.tapes.captured import load_tape
+from mockllm.core.errors import ScenarioError
+from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.replay.loading import load, loads
+from mockllm.play.replay.route_player import RoutePlayer
+from mockllm.play.replay.sessions.session import Session
+from mockllm.play.tapes.captured import load_tape
 from tests.cases import for_all
 from tests.docs.pages import text_of
 

@@ -28,7 +28,7 @@ SCRIPTS = sorted(path.name for path in FOLDER.iterdir() if path.suffix in (".py"
 BYTES = (".sse", ".hex")
 """The suffixes of files with what a server sends: text, or frames of an AWS event stream."""
 
-NODE_MODULES = ROOT / "conformance" / "clients" / "node_modules"
+NODE_MODULES = ROOT / "measurements" / "clients" / "node_modules"
 
 PACKAGES = {
     "ag_ui_process_ends.mjs": "@ag-ui/client",

@@ -17,14 +17,18 @@ from tests.cases import for_all
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "findings" / "gateways"
 SCRIPT = FOLDER / "gateway_raw.py"
-PRESETS: dict[str, Any] = yaml.safe_load((ROOT / "mockllm/gateway/presets.yaml").read_text("utf-8"))
+PRESETS: dict[str, Any] = yaml.safe_load(
+    (ROOT / "mockllm/conformance/gateways/presets.yaml").read_text("utf-8")
+)
 FINDINGS = yaml.safe_load((FOLDER / "findings.yaml").read_text("utf-8"))
 APIS = ("chat", "responses", "anthropic", "gemini")
 
 
 def test_every_preset_is_pinned_and_what_is_pinned_has_a_preset() -> None:
     """`make gateways-ready` installs exactly the versions that the presets name."""
-    folders = {path.name for path in (ROOT / "conformance" / "gateways").iterdir() if path.is_dir()}
+    folders = {
+        path.name for path in (ROOT / "measurements" / "gateways").iterdir() if path.is_dir()
+    }
     assert folders == set(PRESETS)
     for name, preset in PRESETS.items():
         assert preset["version"] in preset["install"]["packages"][0]
@@ -32,7 +36,7 @@ def test_every_preset_is_pinned_and_what_is_pinned_has_a_preset() -> None:
 
 
 def _pins(name: str, kind: str) -> set[str]:
-    folder = ROOT / "conformance" / "gateways" / name
+    folder = ROOT / "measurements" / "gateways" / name
     if kind == "pip":
         return set((folder / "requirements.txt").read_text("utf-8").splitlines())
     manifest = json.loads((folder / "package.json").read_text("utf-8"))

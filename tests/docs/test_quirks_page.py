@@ -10,9 +10,9 @@ from typing import get_args
 import pytest
 
 from mockllm.checking import INVARIANTS
-from mockllm.errors import UsageError
-from mockllm.quirks import QUIRKS, find
-from mockllm.quirks.base import Right, prose
+from mockllm.core.errors import UsageError
+from mockllm.play.quirks import QUIRKS, find
+from mockllm.play.quirks.base import Right, prose
 from tests.docs.quirks_page import PAGE, page
 
 
@@ -51,7 +51,7 @@ _SOURCE = r"[\w.-]+/[\w.-]+#\d+|https://[\w.-]+/\S*"
 def test_playing_reads_no_prose() -> None:
     """A server that plays quirks does not pay for their descriptions."""
     script = (
-        "from mockllm.quirks import QUIRKS, base, find\n"
+        "from mockllm.play.quirks import QUIRKS, base, find\n"
         "assert find('chat-index-missing')[0] is QUIRKS['chat-index-missing']\n"
         "assert base.prose.cache_info().currsize == 0"
     )

@@ -13,7 +13,7 @@ import pytest
 
 from mockllm import ServerThread, load, loads
 from mockllm.checking import INVARIANTS
-from mockllm.quirks import QUIRKS
+from mockllm.play.quirks import QUIRKS
 from tests.timeouts import GIVE_UP
 
 ROOT = Path(__file__).parents[2]

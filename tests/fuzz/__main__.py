@@ -12,7 +12,7 @@ import sys
 import time
 from collections import defaultdict
 
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.fuzz.playing import Figures, play
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 

@@ -19,9 +19,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.framing.eventstream import begins_stream
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.wire.framing.eventstream import begins_stream
+from mockllm.wire.protocols import PROTOCOLS
 from tests.fuzz.hostile import Hostile, hostile_requests
 from tests.fuzz.valid import SCENARIOS, Valid, control_routes, requests
 from tests.timeouts import GIVE_UP

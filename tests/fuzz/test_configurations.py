@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.interception.hosts import Hosts
-from mockllm.protocols import PROTOCOLS
-from mockllm.server.options import InterceptOptions, RecordOptions
+from mockllm.serve.interception.hosts import Hosts
+from mockllm.serve.server.options import InterceptOptions, RecordOptions
+from mockllm.wire.protocols import PROTOCOLS
 from tests.fuzz.hostile import Hostile, _body_bytes, _get, _paths, _replaced, _sent
 from tests.fuzz.playing import play, send
 from tests.fuzz.valid import SCENARIOS, requests
 from tests.fuzz.values import Raw
-from tests.server.shared_state.replicas import redis_server
+from tests.serve.server.shared_state.replicas import redis_server
 
 Options = dict[str, Any]
 

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.player import Player
-from mockllm.server.control.routes import Control
+from mockllm.play.replay.player import Player
+from mockllm.serve.server.control.control_routes import Control
+from mockllm.wire.protocols import PROTOCOLS
 from tests.fuzz.hostile import hostile_requests
 from tests.fuzz.playing import play
 from tests.fuzz.valid import control_routes, requests

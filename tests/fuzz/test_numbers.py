@@ -13,8 +13,8 @@ from functools import partial
 import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.protocols import PROTOCOLS
-from mockllm.ui import live_page
+from mockllm.serve.ui import live_page
+from mockllm.wire.protocols import PROTOCOLS
 from tests.fuzz.hostile import _get, _paths, _replaced, _sent
 from tests.fuzz.playing import _exchange, _port
 from tests.fuzz.valid import SCENARIOS, Valid, control_routes, requests

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockllm.core.turn import ToolCall
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
-from mockllm.replay.client_requests import first_body
+from mockllm.play.replay.client_requests import first_body
 from mockllm.scenario.model import ToolSpec
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import WireProtocol
 from tests.fuzz.bodies import MODEL, RICH, SCHEMA
 
 SCENARIOS = """

@@ -30,31 +30,31 @@ from mockllm.checking import (
 from mockllm.checking.conversations.judge import verify
 from mockllm.checking.judging.running import drive, feed_arguments
 from mockllm.cli import main as command_line
+from mockllm.core.errors import MockLLMError
 from mockllm.core.http import Target
-from mockllm.errors import MockLLMError
-from mockllm.framing.sse import decode
-from mockllm.importers.reading import Unread
-from mockllm.importers.sse_dump import _minimal, _usual_url
-from mockllm.matching.conversation import Selection
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
-from mockllm.protocols.routes import detect_by_body, model_of
-from mockllm.protocols.values import json_object
-from mockllm.quirks import QUIRKS
-from mockllm.quirks.samples import NOT_OFFERED, SAMPLES
-from mockllm.replay.call import ApiCall
-from mockllm.replay.client_requests import client_target, first_body, user_text
-from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.replay.compilation.resolve import resolve, turn_at
-from mockllm.replay.loading import shipped_scenarios
-from mockllm.replay.player import Player
-from mockllm.replay.request_headers import QUIRK_HEADER
-from mockllm.replay.sessions.exchange import Exchange, Received
-from mockllm.replay.sessions.session import Session
+from mockllm.play.matching.conversation import Selection
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.quirks.samples import NOT_OFFERED, SAMPLES
+from mockllm.play.replay.call import ApiCall
+from mockllm.play.replay.client_requests import client_target, first_body, user_text
+from mockllm.play.replay.compilation.compiler import Replayer
+from mockllm.play.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.play.replay.compilation.resolve import resolve, turn_at
+from mockllm.play.replay.loading import shipped_scenarios
+from mockllm.play.replay.player import Player
+from mockllm.play.replay.request_headers import QUIRK_HEADER
+from mockllm.play.replay.sessions.exchange import Exchange, Received
+from mockllm.play.replay.sessions.session import Session
+from mockllm.play.tapes.captured import detected
+from mockllm.record.importers.reading import Unread
+from mockllm.record.importers.sse_dump import _minimal, _usual_url
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import AutoPart
-from mockllm.tapes.captured import detected
+from mockllm.wire.framing.sse import decode
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.environment import client_base_urls, client_environment, unproxied
+from mockllm.wire.protocols.route_matching import detect_by_body, model_of
+from mockllm.wire.protocols.values import json_object
 from tests.apis import CALLING
 from tests.checking.conversations.bad_clients import BAD, TWO, Conversation
 from tests.checking.conversations.request_bodies import body as request_body
@@ -62,7 +62,7 @@ from tests.checking.conversations.test_conversations import BAD_TOOLS
 from tests.checking.mutants import MUTANTS as ALL_MUTANTS
 from tests.checking.mutants.altered import forget_streams
 from tests.corpus import read as read_exchanges
-from tests.redaction.secrets import secret
+from tests.record.redaction.secrets import secret
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS
 from tests.scenario.bad_semantics import SEMANTICS

@@ -1,1 +1,1 @@
-"""The package for JavaScript: clients/js."""
+"""The package for JavaScript: packages/js."""

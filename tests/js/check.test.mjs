@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { check, ConformanceError, MockllmError } from "../../clients/js/src/index.js";
+import { check, ConformanceError, MockllmError } from "../../packages/js/src/index.js";
 import { create } from "../../examples/runners/javascript/client.mjs";
 
 /** The example of examples/runners, which is right. */

@@ -14,7 +14,7 @@ import pytest
 from tests.timeouts import GIVE_UP
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "clients" / "js"
+PACKAGE = ROOT / "packages" / "js"
 MODULES = Path(__file__).parent / "node_modules"
 
 with_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as mockllm from "../../clients/js/src/index.js";
-import { scenarioList } from "../../clients/js/src/replies.js";
+import * as mockllm from "../../packages/js/src/index.js";
+import { scenarioList } from "../../packages/js/src/replies.js";
 
 const { error, frame, httpError, interleaved, parallel, pause, reply, Scenario, tool, turn } =
   mockllm;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import * as mockllm from "../../clients/js/src/index.js";
+import * as mockllm from "../../packages/js/src/index.js";
 
 const { MockllmError, reply, start, tool, VerificationError } = mockllm;
 let mock;

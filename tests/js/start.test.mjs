@@ -8,14 +8,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { createInterface } from "node:readline";
-import { reply, start } from "../../clients/js/src/index.js";
-import { findCommand } from "../../clients/js/src/find.js";
+import { reply, start } from "../../packages/js/src/index.js";
+import { findCommand } from "../../packages/js/src/find.js";
 
 let folder;
 before(async () => (folder = await mkdtemp(path.join(tmpdir(), "mockllm-test-"))));
 after(() => rm(folder, { recursive: true }));
 
-const INDEX = new URL("../../clients/js/src/index.js", import.meta.url).href;
+const INDEX = new URL("../../packages/js/src/index.js", import.meta.url).href;
 const OURS = findCommand()[0]; // the tests put it on PATH
 
 async function names(server) {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.replay.loading import loads_sent
+from mockllm.play.replay.loading import loads_sent
 from tests.js.node import PACKAGE, ROOT, link_modules, run, succeed, with_node, with_npm
 
 EXAMPLES = PACKAGE / "examples"

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import mockllm
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.js.node import MODULES, PACKAGE, ROOT, link_modules, run, succeed, with_node, with_npm
 
 HERE = MODULES.parent

@@ -131,7 +131,7 @@ PATCHED = """
         assert getattr(CLASS, NAME) is BEFORE or calls
 
     def test_without_a_session():
-        from mockllm.interception.ownership import find_redirect
+        from mockllm.serve.interception.ownership import find_redirect
 
         assert find_redirect() is None
 """
@@ -488,7 +488,7 @@ def test_a_client_that_is_made_at_import(project, run, monkeypatch):
     that the environment names."""
     project.makepyfile(
         service="""
-        from tests.server.recording.odd_upstream import OddUpstream, script, text_events
+        from tests.serve.server.recording.odd_upstream import OddUpstream, script, text_events
 
         SERVICE = OddUpstream(script(*text_events("real")))
         SERVICE.__enter__()

@@ -7,7 +7,7 @@ import pytest
 FAILS = """
     import pytest
     from client import *
-    from mockllm.replay.player import Player
+    from mockllm.play.replay.player import Player
 
     def broken(*_):
         raise KeyError("a mistake")

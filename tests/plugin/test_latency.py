@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.errors import UsageError
 from mockllm.core.http import NO_TARGET
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import ApiCall
-from mockllm.replay.client_requests import first_body
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.call import ApiCall
+from mockllm.play.replay.client_requests import first_body
+from mockllm.play.replay.sessions.session import Session
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def first_times(session: Any) -> tuple[int, ...]:

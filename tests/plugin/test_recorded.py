@@ -11,9 +11,14 @@ import anthropic  # noqa: F401 - see above
 import openai  # noqa: F401 - see above
 import pytest
 
-import mockllm.server.recording.recorder  # noqa: F401 - see above
+import mockllm.serve.server.recording.recorder  # noqa: F401 - see above
 import mockllm_pytest.recording  # noqa: F401 - see above
-from tests.server.recording.odd_upstream import EVENTS, OddUpstream, message_events, text_events
+from tests.serve.server.recording.odd_upstream import (
+    EVENTS,
+    OddUpstream,
+    message_events,
+    text_events,
+)
 
 pytestmark = pytest.mark.slow
 

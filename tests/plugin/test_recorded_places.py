@@ -7,10 +7,10 @@ import re
 import pytest
 
 import mockllm_pytest.recording  # noqa: F401 - imported once, see conftest
-from mockllm.protocols.environment import MOCK_KEY, client_environment
+from mockllm.wire.protocols.environment import MOCK_KEY, client_environment
 from mockllm_pytest.recording import recording_folder
 from tests.plugin.conftest import INI
-from tests.server.recording.odd_upstream import OddUpstream
+from tests.serve.server.recording.odd_upstream import OddUpstream
 
 BASES = {"chat": "http://a/v1", "anthropic": "http://a", "gemini": "http://a"}
 

@@ -7,7 +7,7 @@ import re
 import openai  # noqa: F401 - imported once here: see conftest
 import pytest
 
-import mockllm.server.recording.recorder  # noqa: F401 - see above
+import mockllm.serve.server.recording.recorder  # noqa: F401 - see above
 import mockllm_pytest.recording  # noqa: F401 - see above
 from tests.plugin.routes_service import RoutesService
 
@@ -176,7 +176,7 @@ def test_it():
 def test_what_will_not_replay_fails_while_recording(project, line, text):
     """An exchange that its own request does not find again, or that is not recorded, fails the
     run that records it."""
-    source = f"from mockllm.recording.drafting.drafts import Line\n{NOT_FOUND}"
+    source = f"from mockllm.record.recording.drafting.drafts import Line\n{NOT_FOUND}"
     project.makepyfile(test_suite=source.replace("LINE", line))
     with RoutesService() as service:
         result = project.runpytest_inprocess(*record(service))

@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.sessions.session import Session
 from mockllm_pytest.marks import Allowed, Mark
 from mockllm_pytest.report import judge
 from tests.entries import journal_entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.checking import INVARIANTS
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 
 APIS = tuple(PROTOCOLS)
 

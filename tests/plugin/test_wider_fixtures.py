@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.recording.odd_upstream import OddUpstream, script, text_events
+from tests.serve.server.recording.odd_upstream import OddUpstream, script, text_events
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 
 APIS = ", ".join(PROTOCOLS)
 

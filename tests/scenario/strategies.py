@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.tokens_and_fragments import RandomSplit, Split
 from mockllm.core.turn import beats
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.compilation.resolve import resolve
+from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario import model as m
 from mockllm.scenario.check import text_operators
 from mockllm.scenario.fault_model import Place
@@ -40,6 +39,7 @@ from mockllm.scenario.part_model import (
 )
 from mockllm.scenario.reading.latency import read_latency
 from mockllm.scenario.route_model import JobSpec, Pending
+from mockllm.wire.protocols import PROTOCOLS
 from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)

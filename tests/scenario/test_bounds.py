@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mockllm.errors import ScenarioError
-from mockllm.replay.loading import loads
+from mockllm.core.errors import ScenarioError
+from mockllm.play.replay.loading import loads
 from mockllm.scenario.reading.nodes import MAX_DEPTH, documents
 from tests.cases import for_all
 from tests.scenario.documents import part, turn
@@ -64,8 +64,8 @@ PROGRAM = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2**29, 2**29))
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-from mockllm.errors import ScenarioError
-from mockllm.replay.loading import load
+from mockllm.core.errors import ScenarioError
+from mockllm.play.replay.loading import load
 try:
     load([sys.argv[1]])
 except ScenarioError as error:

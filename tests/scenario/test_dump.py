@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from mockllm.replay.broken_answer import fault_mistakes
-from mockllm.replay.loading import VOCABULARY, load, loads
+from mockllm.play.replay.broken_answer import fault_mistakes
+from mockllm.play.replay.loading import VOCABULARY, load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.reading.nodes import documents

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.errors import ScenarioError
-from mockllm.replay.loading import load
+from mockllm.core.errors import ScenarioError
+from mockllm.play.replay.loading import load
 
 
 def write(path: Path, name: str | None = None) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.errors import ScenarioError
-from mockllm.replay.loading import loads
+from mockllm.core.errors import ScenarioError
+from mockllm.play.replay.loading import loads
 from mockllm.scenario.reading.nodes import documents
 from tests.scenario.test_bounds import HOSTILE, LAUGHS, PARSERS
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.replay.loading import loads
+from mockllm.play.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.ignoring import (
     NAMES,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mockllm.core.distributions import Distribution
-from mockllm.errors import ScenarioError
-from mockllm.replay.loading import load, loads
+from mockllm.core.errors import ScenarioError
+from mockllm.play.replay.loading import load, loads
 from mockllm.scenario.latency_model import Latency, LoadFactor
 from mockllm.scenario.reading.latency import RecordedTimes, read_latency, read_samples
 from tests.cases import for_all

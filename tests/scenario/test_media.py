@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from mockllm.core.errors import ScenarioError
 from mockllm.core.turn import Media
-from mockllm.errors import ScenarioError
-from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import load, loads
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.play.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.part_model import AudioPart, ImagePart, MediaSource
 from mockllm.scenario.reading.files import MAX_FILE

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from mockllm.core.errors import ScenarioError
 from mockllm.core.http import NO_TARGET
-from mockllm.errors import ScenarioError
-from mockllm.matching.index import ScenarioIndex
-from mockllm.matching.select import select
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import loads
+from mockllm.play.matching.index import ScenarioIndex
+from mockllm.play.matching.select import select
+from mockllm.play.replay.loading import loads
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def scenario(name, *follow_ups, recorded=True):

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.errors import Problem, ScenarioError
-from mockllm.replay.loading import loads
+from mockllm.core.errors import Problem, ScenarioError
+from mockllm.play.replay.loading import loads
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, documents
 from tests.cases import for_all
 from tests.scenario.bad_branches import BRANCHES

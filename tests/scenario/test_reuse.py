@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.errors import ScenarioError
-from mockllm.replay.loading import load, loads
+from mockllm.core.errors import ScenarioError
+from mockllm.play.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.part_model import PausePart, TextPart, ToolPart
 from mockllm.scenario.reading.nodes import MAX_NODES

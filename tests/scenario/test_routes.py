@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from mockllm.errors import ScenarioError
-from mockllm.replay.loading import load, loads
+from mockllm.core.errors import ScenarioError
+from mockllm.play.replay.loading import load, loads
 from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import files

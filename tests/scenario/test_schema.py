@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
 import mockllm.scenario
-from mockllm.replay.loading import VOCABULARY
+from mockllm.play.replay.loading import VOCABULARY
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.reading.nodes import documents

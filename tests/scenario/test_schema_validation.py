@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.request import Request
-from mockllm.matching.conditions import judged_expectations
+from mockllm.play.matching.conditions import judged_expectations
 from mockllm.scenario.model import Expect
 from mockllm.scenario.schema_validation import SchemaGaveUpError, Steps, Validator, schema_flaw
 

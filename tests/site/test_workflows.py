@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.deployment.command_lines import program, run, schema_program
 from tests.timeouts import GIVE_UP
 from tools.release_check import version_problems
@@ -70,10 +70,10 @@ def test_the_form_of_a_quirk_offers_every_api():
 
 def test_a_release_has_one_version():
     """The npm package has mockllm's version; a tag has to agree with both and the CHANGELOG."""
-    version = json.loads((ROOT / "clients/js/package.json").read_text())["version"]
+    version = json.loads((ROOT / "packages/js/package.json").read_text())["version"]
     assert version_problems(version, "") == []
     problems = "\n".join(version_problems("9.9.9", "v9.9.8"))
-    assert "clients/js/package.json has" in problems
+    assert "packages/js/package.json has" in problems
     assert "the tag is v9.9.8, the version 9.9.9" in problems
     assert "CHANGELOG.md has no section '## 9.9.9'" in problems
 

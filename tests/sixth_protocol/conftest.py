@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.cli import main
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import load, loads
+from mockllm.play.replay.loading import load, loads
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols import PROTOCOLS
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 KEY = {"x-echo-key": "sk-echo-0123456789abcdef0123"}

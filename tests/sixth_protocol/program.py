@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockllm.cli import main
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from typing import Any
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.outcome import Outcome
-from mockllm.conformance.attachments.messages import as_json
-from mockllm.protocols import PROTOCOLS
+from mockllm.conformance.clients.messages import as_json
+from mockllm.wire.protocols import PROTOCOLS
 from tests.sixth_protocol.accumulator import EchoAccumulator
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 

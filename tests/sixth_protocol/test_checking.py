@@ -18,10 +18,10 @@ from mockllm.checking import (
     examine_bodies,
     examine_client,
 )
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS
-from mockllm.replay.client_requests import first_body
-from mockllm.replay.loading import load, loads, shipped_scenarios
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.replay.client_requests import first_body
+from mockllm.play.replay.loading import load, loads, shipped_scenarios
+from mockllm.wire.protocols import PROTOCOLS
 from tests.sixth_protocol.accumulator import EchoAccumulator, LastFragment
 from tests.sixth_protocol.conftest import KEY, NUMBERS
 from tests.sixth_protocol.echo.client import CLIENT

@@ -8,11 +8,11 @@ import sys
 import pytest
 from jsonschema import Draft202012Validator
 
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS
-from mockllm.replay.loading import VOCABULARY, load
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.replay.loading import VOCABULARY, load
 from mockllm.scenario.reading.nodes import documents
 from mockllm.scenario.reading.values import Findings, json_value
+from mockllm.wire.protocols import PROTOCOLS
 from tests.sixth_protocol.conftest import acts, spoken
 
 ONLY_ECHO = """\

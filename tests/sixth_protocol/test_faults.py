@@ -9,12 +9,12 @@ from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.conformance.attachments.http_sessions import FunctionPlayer
-from mockllm.conformance.fault_check import check_faults
+from mockllm.conformance.clients.fault_check import check_faults
+from mockllm.conformance.clients.http_sessions import FunctionPlayer
 from mockllm.conformance.results import Client, Results, rule_verdict
-from mockllm.replay.client_requests import first_body
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.client_requests import first_body
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.sixth_protocol.accumulator import EchoAccumulator
 from tests.sixth_protocol.conftest import KEY
 from tests.sixth_protocol.echo.protocol import PROTOCOL

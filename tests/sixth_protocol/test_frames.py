@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.framing.carrier import Carrier
-from mockllm.framing.eventstream import EVENTSTREAM
-from mockllm.framing.ndjson import NDJSON
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import load
-from mockllm.server.options import RecordOptions
-from mockllm.tapes.captured import load_tape
+from mockllm.play.replay.loading import load
+from mockllm.play.tapes.captured import load_tape
+from mockllm.serve.server.options import RecordOptions
+from mockllm.wire.framing.carrier import Carrier
+from mockllm.wire.framing.eventstream import EVENTSTREAM
+from mockllm.wire.framing.ndjson import NDJSON
+from mockllm.wire.protocols import PROTOCOLS
 from tests.sixth_protocol.conftest import KEY, NUMBERS, Hall
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 

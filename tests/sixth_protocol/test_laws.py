@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 from mockllm.core.events import Frame, Timed
 from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Opaque, TokenUsage
-from mockllm.framing.sse import decode
-from mockllm.protocols.base import Reply
 from mockllm.scenario.part_model import ErrorPart
+from mockllm.wire.framing.sse import decode
+from mockllm.wire.protocols.base import Reply
 from tests import test_laws as laws
 from tests.cases import for_all
-from tests.protocols.streams import encoded
 from tests.sixth_protocol import echo_projection
 from tests.sixth_protocol.echo.acts import API, act_of, frame_of
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 from tests.sixth_protocol.echo.request import Options
 from tests.strategies import parts, texts, turns
+from tests.wire.protocols.streams import encoded
 
 CASES = [
     laws.Case(PROTOCOL, scenario, position)
@@ -115,7 +115,7 @@ def fingerprint() -> str:
 def test_the_bytes_are_the_same_in_every_process(seed):
     """Law 5."""
     code = (
-        "from mockllm.protocols import PROTOCOLS; "
+        "from mockllm.wire.protocols import PROTOCOLS; "
         "from tests.sixth_protocol import test_laws as laws; "
         "PROTOCOLS[laws.API] = laws.PROTOCOL; print(laws.fingerprint())"
     )

@@ -18,10 +18,10 @@ import yaml
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.cli.options.recording import services
-from mockllm.importers import har, sse_dump, vcr
-from mockllm.replay.loading import load
-from mockllm.server.options import RecordOptions
-from mockllm.tapes.captured import detected, load_tape
+from mockllm.play.replay.loading import load
+from mockllm.play.tapes.captured import detected, load_tape
+from mockllm.record.importers import har, sse_dump, vcr
+from mockllm.serve.server.options import RecordOptions
 from tests.sixth_protocol.conftest import CUES, GADGETS, KEY, NUMBERS, Hall, heard, spoken
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 

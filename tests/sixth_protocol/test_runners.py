@@ -10,10 +10,10 @@ import pytest
 from mockllm.checking import Policy
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.compile import cases
-from mockllm.conformance.attachments.messages import as_json
-from mockllm.conformance.attachments.runner import AnswerFile, Runner, pipe_runner, write_cases
-from mockllm.conformance.attachments.self_test import self_test
-from mockllm.quirks.samples import CALL, SAMPLES
+from mockllm.conformance.clients.messages import as_json
+from mockllm.conformance.clients.runner import AnswerFile, Runner, pipe_runner, write_cases
+from mockllm.conformance.clients.self_test import self_test
+from mockllm.play.quirks.samples import CALL, SAMPLES
 from tests.timeouts import GIVE_UP
 
 RUNNER = [sys.executable, "-m", "tests.sixth_protocol.runner"]

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import mockllm.scenario
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
-from mockllm.replay.client_requests import first_body
+from mockllm.play.replay.client_requests import first_body
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import WireProtocol
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ROOT / "mockllm" / "protocols"
+PACKAGES = ROOT / "mockllm" / "wire" / "protocols"
 ECHO = Path(__file__).parent / "echo"
 FOLDERS = [*sorted(path.parent for path in PACKAGES.glob("*/__init__.py")), ECHO]
 BUILT_IN = tuple(name for name in PROTOCOLS if name != "echo")
@@ -47,7 +47,7 @@ def test_every_package_is_in_the_table():
     """There is a line in PROTOCOLS for each folder, and no protocol besides."""
     assert len(BUILT_IN) == len(FOLDERS) - 1
     for folder in FOLDERS[:-1]:
-        package = import_module(f"mockllm.protocols.{folder.name}")
+        package = import_module(f"mockllm.wire.protocols.{folder.name}")
         assert PROTOCOLS.addresses[package.ADDRESS.name] is package.ADDRESS
         assert PROTOCOLS[package.ADDRESS.name].address is package.ADDRESS
 
@@ -87,12 +87,12 @@ def test_the_schema_file_has_the_protocols_that_come_with_mockllm():
 # Nothing else names an API
 
 MAY_NAME = {
-    "mockllm/protocols": "the packages",
-    "mockllm/quirks": "a quirk is one of one API, where it is not one of all",
-    "mockllm/importers/aimock.py": "aimock's own format names services",
-    "mockllm/importers/aimock_replies.py": "aimock's own format names services",
-    "mockllm/importers/file_formats.py": "aimock's own format names services",
-    "mockllm/gateway/sdk.py": "it calls the official SDK of each API",
+    "mockllm/wire/protocols": "the packages",
+    "mockllm/play/quirks": "a quirk is one of one API, where it is not one of all",
+    "mockllm/record/importers/aimock.py": "aimock's own format names services",
+    "mockllm/record/importers/aimock_replies.py": "aimock's own format names services",
+    "mockllm/record/importers/file_formats.py": "aimock's own format names services",
+    "mockllm/conformance/gateways/sdk.py": "it calls the official SDK of each API",
     "pytest_plugin/mockllm_pytest/sessions.py": "`openai_url` and its like are conveniences",
 }
 
@@ -126,9 +126,14 @@ def test_exceptions_are_needed():
 
 def test_a_protocol_knows_no_other():
     """No package imports another one, nor what stands above the protocols."""
-    below = ("mockllm.core", "mockllm.errors", "mockllm.framing", "mockllm.protocols")
+    below = (
+        "mockllm.core",
+        "mockllm.core.errors",
+        "mockllm.wire.framing",
+        "mockllm.wire.protocols",
+    )
     for folder in FOLDERS[:-1]:
-        others = [f"mockllm.protocols.{each.name}" for each in FOLDERS if each != folder]
+        others = [f"mockllm.wire.protocols.{each.name}" for each in FOLDERS if each != folder]
         for path in folder.glob("*.py"):
             for name in imported(path):
                 assert not name.startswith("mockllm") or name.startswith(below), (path, name)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.events import Frame
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tools.comparison import difference_of_frames, first_difference, normalized
 
 KEYS = ["id", "created", "type", "usage", "choices", "logprobs", "item", "response", "content"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mockllm.core.errors import UsageError
 from mockllm.core.events import Frame
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.corpus import corpus_recordings, needs_corpus
 from tests.tools.streams import chat, recording, responses, write
 from tools.comparison import first_difference, normalized

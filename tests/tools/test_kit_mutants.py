@@ -7,7 +7,7 @@ import pytest
 from examples.accumulators import REFERENCES, ChatAccumulator
 from mockllm.checking import Policy
 from mockllm.checking.cases.build import case
-from mockllm.quirks.samples import CALL, TWO_CALLS
+from mockllm.play.quirks.samples import CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 from tests.checking.mutants import FAMILIES, MUTANTS, Mutant
 from tests.checking.mutants.chat_arguments import FirstObjectOnly

@@ -30,7 +30,7 @@ def test_what_counts_as_noticed(outcome: str, noticed: bool) -> None:
 def test_the_module_of_a_mutant() -> None:
     """Without the package, the function and the number."""
     assert Result(NAMES[0], "killed").module == "core.seeded"
-    assert Result("mockllm.replay.call.xǁCallǁread__mutmut_1", "").module == "replay.call"
+    assert Result("mockllm.play.replay.call.xǁCallǁread__mutmut_1", "").module == "play.replay.call"
 
 
 def test_the_report() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.corpus import corpus_recordings, needs_corpus
 from tests.tools.streams import CHAT, chat, responses, write

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mockllm.protocols.environment import unproxied
+from mockllm.wire.protocols.environment import unproxied
 
 ROOT = Path(__file__).parents[2]
 _GIVE_UP = 240.0

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from mockllm.recording.drafting.draft import Line
-from mockllm.replay.loading import load
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.play.replay.loading import load
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.play.tapes.captured import Captured, load_tape
+from mockllm.record.recording.drafting.draft import Line
 from mockllm.scenario.model import Api, Scenario
-from mockllm.server.options import RecordOptions, ServerOptions
-from mockllm.server.thread import ServerThread
-from mockllm.tapes.captured import Captured, load_tape
+from mockllm.serve.server.options import RecordOptions, ServerOptions
+from mockllm.serve.server.thread import ServerThread
 
 Result = TypeVar("Given")
 

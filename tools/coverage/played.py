@@ -12,8 +12,8 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import forms
 from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import kit_scenarios
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS
+from mockllm.play.quirks import QUIRKS
+from mockllm.wire.protocols import PROTOCOLS
 from tools.coverage.tree import Tree
 
 

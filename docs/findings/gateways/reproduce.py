@@ -1,7 +1,8 @@
 """Plays what gateways get wrong, and prints it: python reproduce.py [GATEWAY...] > log.txt
 
-It starts each gateway as mockllm/gateway/presets.yaml says, from where `make gateways-ready` has
-installed it, and lets gateway_raw.py play the cases. It needs PyYAML, and nothing of mockllm.
+It starts each gateway as mockllm/conformance/gateways/presets.yaml says, from where
+`make gateways-ready` has installed it, and lets gateway_raw.py play the cases. It needs PyYAML, and
+nothing of mockllm.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-PRESETS = yaml.safe_load((ROOT / "mockllm/gateway/presets.yaml").read_text("utf-8"))
+PRESETS = yaml.safe_load((ROOT / "mockllm/conformance/gateways/presets.yaml").read_text("utf-8"))
 
 FINDINGS = yaml.safe_load((HERE / "findings.yaml").read_text("utf-8"))
 """Gateway to lists of down, up and cases; a case may have further options of gateway_raw.py."""
@@ -68,7 +69,7 @@ def running(name: str, down: str, up: str) -> Iterator[list[str]]:
             Path(folder, path).write_text(fill(text, values), "utf-8")
         programs = (
             ROOT / f".venv-gw-{name}/bin",
-            ROOT / f"conformance/gateways/{name}/node_modules/.bin",
+            ROOT / f"measurements/gateways/{name}/node_modules/.bin",
         )
         variables = preset.get("environment", {}).items()
         process = subprocess.Popen(  # noqa: S603 - what the preset says

@@ -27,21 +27,21 @@ from mockllm.checking.cases.scenarios import (
 )
 from mockllm.checking.material import tested_invariants
 from mockllm.checking.outcome import Outcome, Trouble, is_kept
+from mockllm.core.errors import RequestError, UsageError, WireError
 from mockllm.core.request import Request
 from mockllm.core.turn import Turn
-from mockllm.errors import RequestError, UsageError, WireError
-from mockllm.framing.carrier import Carrier
-from mockllm.matching.conversation import Selection
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.decoding import decoded as read_turn
-from mockllm.quirks import Quirk, Variant, find
-from mockllm.quirks.base import Right
-from mockllm.replay.client_requests import first_request, user_text
-from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.compilation.resolve import resolve
+from mockllm.play.matching.conversation import Selection
+from mockllm.play.quirks import Quirk, Variant, find
+from mockllm.play.quirks.base import Right
+from mockllm.play.replay.client_requests import first_request, user_text
+from mockllm.play.replay.compilation.compiler import Replayer
+from mockllm.play.replay.compilation.http_answer import HttpAnswer
+from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Api, Scenario, TurnSpec, Wire
 from mockllm.scenario.part_model import FramePart, ParallelPart
+from mockllm.wire.framing.carrier import Carrier
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.decoding import decoded as read_turn
 
 
 def case(

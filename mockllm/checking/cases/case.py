@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.checking.outcome import Outcome, is_kept
-from mockllm.quirks.base import Right
-from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.play.quirks.base import Right
+from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
 
 Cancel = Literal["", "leave", "call", "drop"]

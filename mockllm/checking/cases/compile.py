@@ -15,11 +15,10 @@ from mockllm.checking.cases.build import case, case_name, changes, compiled
 from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.scenarios import PLAIN, Variation, answer_size, draws, singles, vary
 from mockllm.checking.material import kit_scenarios
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS
-from mockllm.quirks.base import Quirk, Variant
-from mockllm.quirks.samples import (
+from mockllm.core.errors import UsageError
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.quirks.base import Quirk, Variant
+from mockllm.play.quirks.samples import (
     INTERLEAVED,
     NOT_OFFERED,
     REASONING_AND_CALL,
@@ -29,6 +28,7 @@ from mockllm.quirks.samples import (
 )
 from mockllm.scenario.model import Api, Scenario
 from mockllm.scenario.part_model import AnyPart, InterleavedPart, ParallelPart, ToolPart
+from mockllm.wire.protocols import PROTOCOLS
 
 
 @dataclass(frozen=True, slots=True)

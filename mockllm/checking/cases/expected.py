@@ -17,10 +17,10 @@ from mockllm.checking.outcome import (
     is_kept,
 )
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
-from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api, TurnSpec, UsageSpec
 from mockllm.scenario.model import ExpectedOutcome as Expected
 from mockllm.scenario.part_model import FramePart
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:

@@ -12,7 +12,6 @@ from typing import Any
 
 from mockllm.core.events import LineEnd
 from mockllm.core.seeded import derive, derive_int
-from mockllm.framing.sse import LINE_ENDS
 from mockllm.scenario.model import Api, Comments, Match, Scenario, TurnSpec, Wire
 from mockllm.scenario.part_model import (
     AnyPart,
@@ -24,6 +23,7 @@ from mockllm.scenario.part_model import (
     ToolPart,
     members,
 )
+from mockllm.wire.framing.sse import LINE_ENDS
 
 
 def single(scenario: Scenario, position: int = 0) -> Scenario:

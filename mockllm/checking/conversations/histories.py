@@ -18,9 +18,9 @@ from mockllm.checking.conversations.session_history import (
 from mockllm.checking.judging.difference import canonical_text
 from mockllm.core.request import CallEcho, Message
 from mockllm.core.text import display
-from mockllm.matching.conversation import turn_at
-from mockllm.matching.request_validation import results_by_id, with_scenario_ids
-from mockllm.replay.sessions.shortened_bodies import is_shortened
+from mockllm.play.matching.conversation import turn_at
+from mockllm.play.matching.request_validation import results_by_id, with_scenario_ids
+from mockllm.play.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import ResultCondition, Scenario
 
 

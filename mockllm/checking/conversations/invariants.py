@@ -17,18 +17,18 @@ from mockllm.checking.conversations.session_history import (
     Violations,
     violation,
 )
+from mockllm.core.errors import RequestError
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.jsontext import parse_object
-from mockllm.errors import RequestError
-from mockllm.matching.conditions import judged_expectations
-from mockllm.matching.request_validation import with_scenario_ids
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.client_requests import first_body
-from mockllm.replay.compilation.tape_player import accepted_request
-from mockllm.replay.filling import way_on
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.replay.sessions.shortened_bodies import is_shortened
+from mockllm.play.matching.conditions import judged_expectations
+from mockllm.play.matching.request_validation import with_scenario_ids
+from mockllm.play.replay.client_requests import first_body
+from mockllm.play.replay.compilation.tape_player import accepted_request
+from mockllm.play.replay.filling import way_on
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def _opaque_kept(record: JudgedSession) -> Violations:

@@ -14,13 +14,13 @@ from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST, REMARK
 from mockllm.checking.conversations.retries import RETRY_RULES, maybe_counted
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
+from mockllm.core.errors import RequestError, UsageError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.text import counted, did_you_mean
-from mockllm.errors import RequestError, UsageError
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols import PROTOCOLS
 
 _NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)
 

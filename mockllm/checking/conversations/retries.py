@@ -26,10 +26,10 @@ from mockllm.checking.resilience.outcomes import (
     waits,
 )
 from mockllm.checking.rules import RESILIENCE
-from mockllm.errors import UsageError
-from mockllm.quirks import find
-from mockllm.replay.filling import played_turn
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.core.errors import UsageError
+from mockllm.play.quirks import find
+from mockllm.play.replay.filling import played_turn
+from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Scenario
 
 MOST_TRIES = 10

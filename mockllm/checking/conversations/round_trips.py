@@ -12,9 +12,9 @@ from typing import Any
 
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.core.turn import Turn
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import WireProtocol
 
 
 @dataclass(frozen=True, slots=True)

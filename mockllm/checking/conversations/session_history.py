@@ -22,11 +22,11 @@ from mockllm.checking.conversations.round_trips import (
     hops,
 )
 from mockllm.checking.rules import table
+from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Message, Request
 from mockllm.core.turn import Turn
-from mockllm.errors import RequestError
-from mockllm.matching.conversation import (
+from mockllm.play.matching.conversation import (
     History,
     PlannedCall,
     Selection,
@@ -35,14 +35,14 @@ from mockllm.matching.conversation import (
     tool_parts,
     turn_at,
 )
-from mockllm.matching.index import mint_token
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.auto.adaptation import Adaptation, adaptation
-from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.filling import played_selection, played_turn, way_on
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.replay.sessions.shortened_bodies import LONGEST, shortened_value
+from mockllm.play.matching.index import mint_token
+from mockllm.play.replay.auto.adaptation import Adaptation, adaptation
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.play.replay.filling import played_selection, played_turn, way_on
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.shortened_bodies import LONGEST, shortened_value
 from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.wire.protocols import PROTOCOLS
 
 
 class SessionHistory:

@@ -24,13 +24,13 @@ from mockllm.checking.material import scenarios_of_file
 from mockllm.checking.outcome import Call
 from mockllm.checking.rules import CUT_RULES
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
-from mockllm.faults.places import SeenEvent, seen_events
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.values import json_value
-from mockllm.quirks.base import Right
+from mockllm.play.faults.places import SeenEvent, seen_events
+from mockllm.play.quirks.base import Right
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace
 from mockllm.scenario.model import Api, Scenario
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.values import json_value
 
 CutLevel = Literal["payloads", "bytes", "http"]
 PLACES: Mapping[str, str] = {

@@ -35,7 +35,7 @@ from mockllm.checking.outcome import (
 )
 from mockllm.checking.policy import Policy
 from mockllm.checking.rules import Verdict
-from mockllm.quirks.base import Right
+from mockllm.play.quirks.base import Right
 
 
 @dataclass(frozen=True, slots=True)

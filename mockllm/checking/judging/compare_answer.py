@@ -20,7 +20,7 @@ from mockllm.checking.judging.exceptions import is_about_call, unexpected_errors
 from mockllm.checking.judging.stream_reading import is_in_order_of_arrival
 from mockllm.checking.outcome import TEXTS, TOKEN_COUNTS, Call, Outcome, Usage, is_kept
 from mockllm.checking.policy import Policy
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:

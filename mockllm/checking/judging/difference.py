@@ -11,8 +11,8 @@ from typing import Any
 
 from mockllm.checking.outcome import NOT_KEPT, TEXTS, Call, NotKept, Outcome
 from mockllm.core.text import shorten
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.values import json_object
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.values import json_object
 
 _LONGEST = 100
 _LONGEST_DESCRIPTION = 2000

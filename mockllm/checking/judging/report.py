@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Judgement
 from mockllm.checking.rules import FIELDS_OF, INVARIANTS, Verdict
+from mockllm.core.errors import UsageError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
-from mockllm.quirks import QUIRKS
+from mockllm.play.quirks import QUIRKS
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from mockllm.checking.judging.watch import Watch
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import ByteProbe, Probe, Tool
-from mockllm.errors import ProbeError
+from mockllm.core.errors import ProbeError
 
 Factory = Callable[[], Probe | ByteProbe]
 """Makes a new probe for each stream."""

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from mockllm.checking.cases.case import Case, Level
+from mockllm.core.errors import MockLLMError
 from mockllm.core.events import (
     Cite,
     Event,
@@ -20,9 +21,8 @@ from mockllm.core.events import (
     TextDelta,
     ToolStart,
 )
-from mockllm.errors import MockLLMError
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.values import json_value
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.values import json_value
 
 
 def readable_events(data: bytes, api: str) -> Iterator[list[Event]]:

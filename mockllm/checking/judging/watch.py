@@ -18,7 +18,7 @@ from mockllm.checking.judging.received import received, watched
 from mockllm.checking.judging.stream_reading import is_in_order_of_arrival
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
-from mockllm.errors import ProbeError
+from mockllm.core.errors import ProbeError
 
 
 class Watch:

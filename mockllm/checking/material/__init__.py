@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from mockllm.checking.rules import table
-from mockllm.replay.loading import loads
+from mockllm.play.replay.loading import loads
 from mockllm.scenario.model import Api, Scenario
 
 

@@ -22,7 +22,7 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import TRIES, shrink
 from mockllm.checking.reports.stream_text import format_stream
 from mockllm.core.text import counted
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 

@@ -15,8 +15,8 @@ from typing import Any
 from mockllm.checking.cases.build import case as compile_case
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.scenarios import PLAIN, Variation
+from mockllm.core.errors import MockLLMError
 from mockllm.core.jsontext import compact
-from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.part_model import (
     AnyPart,

@@ -6,9 +6,9 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case, Level
 from mockllm.core.text import shorten
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import dumps
-from mockllm.protocols.values import json_object
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.values import json_object
 
 _MOST_LINES = 40
 _WIDEST = 160

@@ -17,16 +17,16 @@ from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import answers_of
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import table
-from mockllm.errors import RequestError
-from mockllm.matching.conversation import Selection
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.replay.compilation.resolve import resolve
+from mockllm.core.errors import RequestError
+from mockllm.play.matching.conversation import Selection
+from mockllm.play.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.model import Api, Scenario, Timing, TurnSpec
 from mockllm.scenario.part_model import ToolPart, members
 from mockllm.scenario.reading.faults import parse_faults
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import WireProtocol, dumps
 
 _QUOTA = "insufficient_quota"
 

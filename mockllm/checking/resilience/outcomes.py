@@ -13,7 +13,7 @@ from typing import Any
 from mockllm.checking.cases.case import Case, CaseFault
 from mockllm.checking.outcome import Outcome, is_kept, parsed_arguments
 from mockllm.checking.rules import Verdict, table
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.exchange import Exchange
 
 Ruling = tuple[Verdict, str]
 """The verdict of a rule, and what the client did, or why the rule was not judged."""

@@ -223,9 +223,9 @@ def check(context: click.Context, /, **options: Any) -> None:
       mockllm check --api chat --known-failing known.txt --update -- node runner/runner.mjs
       mockllm check --gateway --down anthropic --up chat -- python my_gateway.py --port {port}
     """
+    from mockllm.cli.check.check_run import run_check
     from mockllm.cli.check.gateway import GatewayOptions, run_gateway
     from mockllm.cli.check.options import CheckOptions
-    from mockllm.cli.check.run import run_check
 
     gateway = GatewayOptions.taken(options)
     gateway.check(options["command"], options)

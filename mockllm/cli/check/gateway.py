@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any, Self
 
 from mockllm.checking.rules import GATEWAYS
+from mockllm.cli.check.check_run import known_lists, report
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import Interruptible, results_of_today
-from mockllm.cli.check.run import known_lists, report
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.case_names import Setting, chosen
+from mockllm.conformance.gateways.cases import Pair, gateway_cases
+from mockllm.conformance.gateways.check import Gateway, case_forms
+from mockllm.conformance.gateways.gateway_run import judge_gateway
+from mockllm.conformance.gateways.presets import preset_client, preset_gateway, preset_lines
+from mockllm.conformance.gateways.program import GatewayCommand, read_templates
 from mockllm.conformance.results import GATEWAY_LEVEL, Client
+from mockllm.core.errors import UsageError
 from mockllm.core.text import counted
-from mockllm.errors import UsageError
-from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.check import Gateway, case_forms
-from mockllm.gateway.presets import preset_client, preset_gateway, preset_lines
-from mockllm.gateway.program import GatewayCommand, read_templates
-from mockllm.gateway.run import judge_gateway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

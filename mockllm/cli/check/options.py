@@ -12,8 +12,8 @@ from mockllm.checking.cuts.prefixes import CutLevel
 from mockllm.checking.outcome import FIELDS, LABELS
 from mockllm.checking.policy import Policy
 from mockllm.conformance.case_names import Setting
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
+from mockllm.core.errors import UsageError
+from mockllm.wire.protocols import PROTOCOLS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,10 @@ import mockllm
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
-from mockllm.conformance.attachments.messages import Hello
-from mockllm.conformance.attachments.runner import LIMIT, Runner, pipe_runner
-from mockllm.conformance.measured import json_value
+from mockllm.conformance.clients.http_clients import HTTP_LIMIT, http_runner
+from mockllm.conformance.clients.measured import json_value
+from mockllm.conformance.clients.messages import Hello
+from mockllm.conformance.clients.runner import LIMIT, Runner, pipe_runner
 from mockllm.conformance.results import Client, Results
 
 T = TypeVar("T")

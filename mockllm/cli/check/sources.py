@@ -24,17 +24,17 @@ from mockllm.cli.check.plan import (
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
-from mockllm.conformance.attachments.process import Program
-from mockllm.conformance.attachments.runner import AnswerFile, Runner, write_cases
 from mockllm.conformance.case_names import chosen
+from mockllm.conformance.clients.fault_check import check_faults, fault_case_names
+from mockllm.conformance.clients.http_clients import HttpClients, fault_limit
+from mockllm.conformance.clients.measured import AdapterFrames, measured, with_smallest
+from mockllm.conformance.clients.process import Program
+from mockllm.conformance.clients.runner import AnswerFile, Runner, write_cases
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
-from mockllm.conformance.fault_check import check_faults, fault_case_names
-from mockllm.conformance.measured import AdapterFrames, measured, with_smallest
 from mockllm.conformance.results import Results
+from mockllm.core.errors import UsageError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
-from mockllm.server.options import ServerOptions
+from mockllm.serve.server.options import ServerOptions
 
 
 def plan_of(options: CheckOptions) -> Plan:

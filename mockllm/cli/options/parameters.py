@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mockllm.core.errors import Problem, UsageError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import Problem, UsageError
-from mockllm.replay.fault_plan import read_plan
-from mockllm.replay.latency.schedule import LatencyPlan
+from mockllm.play.replay.fault_plan import read_plan
+from mockllm.play.replay.latency.schedule import LatencyPlan
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import AutoPart
 
 if TYPE_CHECKING:
-    from mockllm.interception.hosts import Hosts
+    from mockllm.serve.interception.hosts import Hosts
 
 _Command = TypeVar("_Command", bound=Any)
 _Paths = tuple[tuple[str, str], ...]
@@ -68,7 +68,7 @@ class _Api(_Choice):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        from mockllm.protocols import PROTOCOLS
+        from mockllm.wire.protocols import PROTOCOLS
 
         return tuple(PROTOCOLS)
 
@@ -109,7 +109,7 @@ def number(value: str | float) -> float:
 
 def _quirk(value: str) -> str:
     """The name of a quirk, perhaps with a variant."""
-    from mockllm.replay.loading import quirk_problem
+    from mockllm.play.replay.loading import quirk_problem
 
     if problem := quirk_problem(value):
         raise click.BadParameter(problem)
@@ -299,7 +299,7 @@ def read_scenarios(
     Args:
         warn: called with what is no mistake, and probably not meant.
     """
-    from mockllm.replay.loading import load, shipped_scenarios
+    from mockllm.play.replay.loading import load, shipped_scenarios
 
     return load(paths or (shipped_scenarios(),), warn)
 
@@ -371,7 +371,7 @@ fault_options = server_options(
 def _quotas(quotas: tuple[str, ...]) -> dict[str, Any]:
     if not quotas:
         return {}
-    from mockllm.replay.quota_plan import read_quotas  # few servers need it
+    from mockllm.play.replay.quota_plan import read_quotas  # few servers need it
 
     return {"quotas": read_quotas(quotas)}
 
@@ -394,11 +394,11 @@ def _latency(latency: str | None, latency_seed: str, profile: str | None) -> dic
     read = None
     # Imported here: they know tapes and protocols, and few servers need them.
     if profile is not None:
-        from mockllm.replay.latency.profiles import profile as find
+        from mockllm.play.replay.latency.profiles import profile as find
 
         read = find(profile).latency
     if latency is not None:
-        from mockllm.replay.latency.files import read_latency_option
+        from mockllm.play.replay.latency.files import read_latency_option
 
         read = read_latency_option(latency).over(read)
     return {"latency": LatencyPlan(read, latency_seed)}
@@ -443,7 +443,7 @@ def _capacity(
         return {}
     if longest_wait is not None and not queue:
         raise UsageError("--queue-timeout needs --queue: without it no request waits")
-    from mockllm.server.limits.capacity import Capacity
+    from mockllm.serve.server.limits.capacity import Capacity
 
     return {"capacity": Capacity(concurrent, queue or 0, longest_wait)}
 
@@ -478,7 +478,7 @@ def _hosts(_: click.Context, param: click.Parameter, values: tuple[str, ...]) ->
     """The hosts that are intercepted; None where the option is absent."""
     if not values:
         return None
-    from mockllm.interception.hosts import hosts_from
+    from mockllm.serve.interception.hosts import hosts_from
 
     return hosts_from(values, param.opts[0])
 
@@ -497,8 +497,8 @@ def _intercept(
         if proxy_port:
             raise UsageError("--proxy-port needs --proxy")
         return {"intercept": None}
-    from mockllm.interception.hosts import Hosts
-    from mockllm.server.options import InterceptOptions
+    from mockllm.serve.interception.hosts import Hosts
+    from mockllm.serve.server.options import InterceptOptions
 
     password = os.environ.get("MOCKLLM_PROXY_PASSWORD", "")
     return {"intercept": InterceptOptions(intercept or Hosts(), proxy_port, tunnel, password)}

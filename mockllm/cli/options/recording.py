@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import click
 
 from mockllm.cli.options.parameters import together
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafting.matches import Condition
-    from mockllm.redaction.rules import Rules
+    from mockllm.record.recording.drafting.matches import Condition
+    from mockllm.record.redaction.rules import Rules
     from mockllm.scenario.model import Ignored
-    from mockllm.server.options import RecordMode, RecordOptions
+    from mockllm.serve.server.options import RecordMode, RecordOptions
 
 CONFIG = Path("mockllm.toml")
 """Where further rules about secrets are looked for."""
@@ -25,7 +25,7 @@ CONFIG = Path("mockllm.toml")
 
 def _groups() -> dict[str, tuple[str, ...]]:
     """The APIs that a name before a base URL means: `openai` both of OpenAI's, else one."""
-    from mockllm.protocols import PROTOCOLS
+    from mockllm.wire.protocols import PROTOCOLS
 
     groups: dict[str, tuple[str, ...]] = {}
     for name, protocol in PROTOCOLS.items():
@@ -36,7 +36,7 @@ def _groups() -> dict[str, tuple[str, ...]]:
 
 def _variables() -> dict[str, tuple[str, ...]]:
     """The environment variables with base URLs, and for which APIs; later ones count more."""
-    from mockllm.protocols import PROTOCOLS
+    from mockllm.wire.protocols import PROTOCOLS
 
     groups = dict.fromkeys(protocol.client.group for protocol in PROTOCOLS.values())
     named = {f"MOCKLLM_UPSTREAM_{group.upper()}": _groups()[group] for group in groups}
@@ -49,7 +49,7 @@ def conditions(
     """The names of conditions, separated by commas; None where the option is absent."""
     if value is None:
         return None
-    from mockllm.recording.drafting.matches import Condition
+    from mockllm.record.recording.drafting.matches import Condition
 
     known: tuple[Condition, ...] = get_args(Condition)
     names = [name for name in map(str.strip, value.split(",")) if name not in ("", "none")]
@@ -140,7 +140,7 @@ def redaction_rules(
     keep: Iterable[str] = (),
 ) -> Rules:
     """The rules for secrets from the options and from `mockllm.toml`, if that exists."""
-    from mockllm.redaction.rules import rules_from
+    from mockllm.record.redaction.rules import rules_from
 
     file = CONFIG if CONFIG.is_file() else None
     return rules_from(file, redact, redact_paths, redact_kinds, keep)
@@ -163,8 +163,8 @@ def record_options(
         ignore: what of requests differs from run to run.
         intercepts: whether requests come with the origins of their services.
     """
-    from mockllm.recording.drafting.matches import match_rule
-    from mockllm.server.options import RecordOptions
+    from mockllm.record.recording.drafting.matches import match_rule
+    from mockllm.serve.server.options import RecordOptions
 
     upstream = services(upstreams, os.environ)
     if not upstream and not intercepts and mode != "none":
@@ -211,7 +211,7 @@ def _checked(url: str, where: str) -> str:
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:
-        from mockllm.redaction.credentials import masked_url
+        from mockllm.record.redaction.credentials import masked_url
 
         apis = ", ".join(_groups())
         raise UsageError(

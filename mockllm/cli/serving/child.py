@@ -14,11 +14,11 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from mockllm.cli.serving.start_errors import not_started
-from mockllm.errors import NotStartedError
+from mockllm.core.errors import NotStartedError
 
 if TYPE_CHECKING:
-    from mockllm.server.app import MockServer
-    from mockllm.server.thread import ServerThread
+    from mockllm.serve.server.app import MockServer
+    from mockllm.serve.server.thread import ServerThread
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -35,7 +35,7 @@ def leading(
         environment: that the program would have otherwise.
         keeps_keys: whether its credentials stay, because a service behind the server needs them.
     """
-    from mockllm.protocols.environment import client_environment, client_keys, unproxied
+    from mockllm.wire.protocols.environment import client_environment, client_keys, unproxied
 
     own = environment if keeps_keys else {}
     found = {"MOCKLLM_URL": server.url}
@@ -44,7 +44,12 @@ def leading(
     if server.authority is None:
         yield urls
         return
-    from mockllm.interception.child import child_environment, trusting, with_session, write_trust
+    from mockllm.serve.interception.child import (
+        child_environment,
+        trusting,
+        with_session,
+        write_trust,
+    )
 
     with TemporaryDirectory(prefix="mockllm-") as name:
         folder = Path(name)

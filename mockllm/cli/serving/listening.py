@@ -29,11 +29,11 @@ from mockllm.cli.options.parameters import (
 from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.start_errors import not_started
 from mockllm.cli.serving.stop_signals import StopSignals
-from mockllm.errors import Problem, ScenarioError, UsageError
-from mockllm.ui import live_page
+from mockllm.core.errors import Problem, ScenarioError, UsageError
+from mockllm.serve.ui import live_page
 
 if TYPE_CHECKING:
-    from mockllm.server.app import MockServer
+    from mockllm.serve.server.app import MockServer
 
 
 _PERIOD = 0.5

@@ -21,16 +21,16 @@ import click
 
 from mockllm.cli.terminal.colour import in_colour
 from mockllm.cli.terminal.output import echo
+from mockllm.core.errors import Problem
 from mockllm.core.text import counted, printable, shorten
-from mockllm.errors import Problem
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafting.draft import Line
-    from mockllm.redaction.redact import Redactor
-    from mockllm.replay.sessions.exchange import Exchange
+    from mockllm.play.replay.sessions.exchange import Exchange
+    from mockllm.record.recording.drafting.draft import Line
+    from mockllm.record.redaction.redact import Redactor
     from mockllm.scenario.model import Scenario
-    from mockllm.server.app import MockServer
-    from mockllm.server.options import RecordOptions
+    from mockllm.serve.server.app import MockServer
+    from mockllm.serve.server.options import RecordOptions
 
 
 _SLICE = 4096  # what a pipe that is ready takes without blocking (PIPE_BUF)
@@ -250,7 +250,7 @@ class ServerLog:
         self._name_width = min(longest, _MOST_COLUMN)
 
     def recording(self, options: RecordOptions) -> None:
-        from mockllm.redaction.credentials import masked_url
+        from mockllm.record.redaction.credentials import masked_url
 
         upstreams = {api: masked_url(url) for api, url in options.upstreams.items()}
         folder, mode = str(options.folder), options.mode
@@ -273,7 +273,7 @@ class ServerLog:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        from mockllm.redaction.redact import Redactor
+        from mockllm.record.redaction.redact import Redactor
 
         return Redactor()
 
@@ -358,7 +358,7 @@ _TRUSTING = "And in their environment, so that they trust this server:"
 
 def _settings(base_urls: Mapping[str, str]) -> Iterator[str]:
     # Imported here: the server listens already, and needs the protocols only now.
-    from mockllm.protocols.environment import client_base_urls
+    from mockllm.wire.protocols.environment import client_base_urls
 
     for base in client_base_urls(base_urls):
         setting = f"{base.variable}={base.url}" if base.variable else base.url

@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from mockllm.server.app import MockServer
+    from mockllm.serve.server.app import MockServer
 
 
 def not_started(error: OSError, server: MockServer) -> UsageError:

@@ -25,10 +25,10 @@ from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from mockllm.cli.serving.start_errors import cannot_listen
 from mockllm.cli.serving.stop_signals import count_signals
 from mockllm.cli.terminal.output import echo
-from mockllm.errors import MockLLMError
+from mockllm.core.errors import MockLLMError
 
 if TYPE_CHECKING:
-    from mockllm.server.options import ServerOptions
+    from mockllm.serve.server.options import ServerOptions
 
 _TURN = 0.2
 """Seconds after which a signal is noticed at the latest."""
@@ -225,7 +225,7 @@ def run_worker(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the supervisor gets it, too
     report = ServerLog(plan.log, first=first)
     with uncollected():
-        from mockllm.server.app import MockServer
+        from mockllm.serve.server.app import MockServer
 
         options = replace(
             plan.options,

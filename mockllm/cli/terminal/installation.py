@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import mockllm
-from mockllm.errors import CollisionWarning
+from mockllm.core.errors import CollisionWarning
 
 DISTRIBUTION = "mockllm-harness"
 """The name of this project's distribution."""

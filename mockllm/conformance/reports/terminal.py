@@ -12,7 +12,7 @@ from mockllm.conformance.case_names import Setting, show_command
 from mockllm.conformance.results import CaseResult, Play, Results, log_line, passes, rule_verdict
 from mockllm.conformance.results.known import Standing
 from mockllm.core.text import counted, shorten
-from mockllm.quirks.base import TOPICS
+from mockllm.play.quirks.base import TOPICS
 
 _WORST = 10
 _WIDEST = 150

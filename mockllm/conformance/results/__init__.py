@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from mockllm.checking.rules import CASE_RULES, COSTS, Cost, Verdict
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.exchange import Exchange
 
 GATEWAY_LEVEL = "gateway"
 """The level of the results of a gateway, whose `api` names those of its clients and upstream."""

@@ -26,8 +26,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from mockllm.conformance.forms import form_problem
 from mockllm.conformance.results import Results, Stream
-from mockllm.errors import UsageError
-from mockllm.recording.store.locks import put
+from mockllm.core.errors import UsageError
+from mockllm.record.recording.store.locks import put
 
 FORMAT = 1
 """The version of the format: the value of `mockllm_results`."""

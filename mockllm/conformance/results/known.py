@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mockllm.conformance.results import CaseResult, passes
+from mockllm.core.errors import UsageError
 from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

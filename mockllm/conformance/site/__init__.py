@@ -15,14 +15,14 @@ from mockllm.conformance.results import Results
 from mockllm.conformance.site.columns import first_page, overview_details, rules_section
 from mockllm.conformance.site.pages import Pages
 from mockllm.conformance.site.rendering import FOLDER, environment
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 __all__ = ["build_site", "inline_files", "overview_page"]
 
-_SHARED_STYLE = FOLDER.parents[1] / "ui" / "site" / "shared.css"
+_SHARED_STYLE = FOLDER.parents[1] / "serve" / "ui" / "site" / "shared.css"
 """Colours, and how streams look, here and in the live page."""
 
 _MOST = 1_000_000

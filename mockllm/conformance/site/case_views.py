@@ -17,7 +17,7 @@ from typing import Any
 
 from mockllm.conformance.results import CaseResult, Stream
 from mockllm.core.visible_bytes import VisibleLine, visible_lines
-from mockllm.framing.frame_text import readable
+from mockllm.wire.framing.frame_text import readable
 
 _FIRST_LINES, _LAST_LINES = 60, 15
 _MOST_SHOWN = 48 * 1024

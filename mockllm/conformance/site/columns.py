@@ -13,8 +13,8 @@ from mockllm.checking.rules import CASE_RULES, COST_MEANINGS, COSTS, STREAM_COST
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, rule_verdict
 from mockllm.conformance.site.rendering import addresses, slug
 from mockllm.core.text import shorten
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.base import TOPICS
+from mockllm.play.quirks.base import TOPICS
+from mockllm.wire.protocols import PROTOCOLS
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from mockllm.conformance.drift.report import DriftReport, Verdict, title
 from mockllm.conformance.site import inline_files
 from mockllm.conformance.site.rendering import environment
-from mockllm.drift.report import DriftReport, Verdict, title
 
 _HEADLINES: dict[Verdict, str] = {
     "same": "The services answer as recorded",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mockllm.conformance.results import Results
 from mockllm.conformance.site.columns import Column, column_of
 from mockllm.conformance.site.rendering import addresses
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def sections_of(results: Sequence[Results]) -> tuple[list[Column], list[Column]]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import Any
 
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.fault_model import Fault, Place
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from mockllm.errors import Problem, ScenarioError
+from mockllm.core.errors import Problem, ScenarioError
 
 MAX_FILE = 8 * 1024 * 1024
 """Bytes in one scenario file."""

@@ -29,8 +29,8 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from mockllm.core.errors import Problem, ScenarioError
 from mockllm.core.record import record
-from mockllm.errors import Problem, ScenarioError
 
 MAX_DEPTH = 100
 MAX_NODES = 250_000

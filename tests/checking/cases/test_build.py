@@ -10,11 +10,8 @@ import pytest
 from mockllm.checking.cases.build import case
 from mockllm.checking.outcome import Call
 from mockllm.core.turn import Turn
-from mockllm.framing.sse import decode
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.decoding import decoded
-from mockllm.quirks import QUIRKS, find
-from mockllm.quirks.samples import (
+from mockllm.play.quirks import QUIRKS, find
+from mockllm.play.quirks.samples import (
     CALL,
     REASONING,
     REASONING_AND_CALL,
@@ -24,6 +21,9 @@ from mockllm.quirks.samples import (
     ZERO,
 )
 from mockllm.scenario.model import Wire
+from mockllm.wire.framing.sse import decode
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.decoding import decoded
 from tests.cases import for_all
 
 

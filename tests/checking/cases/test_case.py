@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Events
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import find
-from mockllm.quirks.samples import LONG_TEXT, TEXT
+from mockllm.play.quirks import find
+from mockllm.play.quirks.samples import LONG_TEXT, TEXT
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 
 json_values = st.recursive(

@@ -9,12 +9,12 @@ import pytest
 from mockllm.checking.cases.compile import case_specs, cases
 from mockllm.checking.cases.scenarios import PLAIN, single
 from mockllm.checking.material import kit_scenarios
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.samples import NOT_OFFERED, TEXT, TWO_SAME
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.core.errors import UsageError
+from mockllm.play.quirks.samples import NOT_OFFERED, TEXT, TWO_SAME
+from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import TextPart
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 
 APIS = tuple(PROTOCOLS)

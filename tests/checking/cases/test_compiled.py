@@ -8,8 +8,8 @@ import pytest
 
 from mockllm.checking.cases.build import compiled
 from mockllm.checking.cases.compile import case_specs, cases
-from mockllm.quirks import QUIRKS
-from mockllm.quirks.samples import CALL, LONG_TEXT, TEXT
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.quirks.samples import CALL, LONG_TEXT, TEXT
 from tests.checking.cases.test_compile import with_text
 
 

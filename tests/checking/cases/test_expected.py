@@ -12,9 +12,9 @@ from mockllm.checking.cases.scenarios import single
 from mockllm.checking.judging.compare import judge
 from mockllm.checking.outcome import NOT_KEPT, Outcome, Usage
 from mockllm.checking.policy import Policy
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import samples
-from mockllm.replay.loading import loads
+from mockllm.play.quirks import samples
+from mockllm.play.replay.loading import loads
+from mockllm.wire.protocols import PROTOCOLS
 
 
 def compiled(reply: str, api: str = "chat", quirk: str = "") -> Case:

@@ -7,7 +7,7 @@ import pytest
 from mockllm.checking.cases.build import changes
 from mockllm.checking.cases.compile import case_specs, cases
 from mockllm.checking.cases.scenarios import PLAIN
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 
 every_api = for_all("api", PROTOCOLS)

@@ -10,10 +10,10 @@ from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import recut
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, single, vary
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.decoding import decoded
-from mockllm.replay.loading import load, loads, shipped_scenarios
+from mockllm.play.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.dump import dump
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.decoding import decoded
 from tests.apis import CALLING
 
 APIS = tuple(PROTOCOLS)

@@ -10,15 +10,15 @@ import json
 from itertools import count
 
 from mockllm.checking.conversations.judge import Verification, verify
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import ApiCall
-from mockllm.replay.client_requests import client_target
-from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import loads
-from mockllm.replay.player import Player
-from mockllm.replay.sessions.exchange import Exchange, Received, Sent
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.call import ApiCall
+from mockllm.play.replay.client_requests import client_target
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.play.replay.loading import loads
+from mockllm.play.replay.player import Player
+from mockllm.play.replay.sessions.exchange import Exchange, Received, Sent
+from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols import PROTOCOLS
 from tests.checking.conversations.request_bodies import (
     MODELS,
     AssistantMessage,

@@ -10,12 +10,12 @@ from mockllm.checking.conversations.invariants import ON_REQUEST
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.conversations.session_history import Violation
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
+from mockllm.core.errors import UsageError
 from mockllm.core.http import NO_TARGET
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.auto.autoreply import auto_parts
-from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.auto.autoreply import auto_parts
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.play.replay.sessions.session import Session
+from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import CALLING
 from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (

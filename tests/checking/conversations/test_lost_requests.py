@@ -7,8 +7,8 @@ from itertools import chain, combinations
 import pytest
 
 from mockllm.checking.conversations.judge import verify
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.session import Session
+from mockllm.play.replay.sessions.session import Session
+from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import CALLING
 from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (

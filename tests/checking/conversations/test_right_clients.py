@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm.checking.conversations.judge import Verification
-from mockllm.matching.conversation import planned_calls, turn_at
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.client_requests import first_body, user_text
-from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.play.matching.conversation import planned_calls, turn_at
+from mockllm.play.replay.client_requests import first_body, user_text
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.play.replay.loading import load, shipped_scenarios
+from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import CALLING
 from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (

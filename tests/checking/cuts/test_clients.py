@@ -11,7 +11,7 @@ from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.rules import CUT_RULES
 from mockllm.conformance.cuts import check_cuts, examine_cuts, planned_cuts
 from mockllm.conformance.reports.terminal import broken_rule_lines, worst_first
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import CALLING
 from tests.cases import for_all
 from tests.checking.cuts.clients import (

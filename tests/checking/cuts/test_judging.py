@@ -12,7 +12,7 @@ from mockllm.checking.cuts.prefixes import cut_of, kit_samples_of, prefix_at, pr
 from mockllm.checking.outcome import Trouble
 from mockllm.conformance.cuts import cut_results
 from mockllm.conformance.results import Client, Results
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 
 CRASH = Trouble("KeyError: 'finish'", crash=True, raised="client.py:3 in close")

@@ -12,7 +12,7 @@ import pytest
 
 from mockllm.checking.cuts.prefixes import PLACES
 from mockllm.checking.rules import CUT_RULES
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.inner_pytest import ADDOPTS
 from tests.timeouts import GIVE_UP
 

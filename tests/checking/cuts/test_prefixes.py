@@ -25,9 +25,9 @@ from mockllm.checking.judging.running import drive
 from mockllm.checking.outcome import Call
 from mockllm.checking.rules import CUT_RULES
 from mockllm.conformance.cuts import answer_to
-from mockllm.faults.places import seen_events
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import loads
+from mockllm.play.faults.places import seen_events
+from mockllm.play.replay.loading import loads
+from mockllm.wire.protocols import PROTOCOLS
 from tests.carried import CARRIED
 from tests.cases import for_all
 from tests.checking.cuts.clients import BrokenBytes

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 EXAMPLE = (sys.executable, str(ROOT / "examples" / "runners" / "python" / "runner.py"))
 
-HTTP = (sys.executable, str(ROOT / "tests" / "conformance" / "runner" / "http_runner.py"))
+HTTP = (sys.executable, str(ROOT / "tests" / "conformance" / "clients" / "http_runner.py"))
 """A whole client, which has no mistake about cuts."""
 
 INI = """

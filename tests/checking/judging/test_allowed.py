@@ -13,8 +13,8 @@ from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.report import allowed_name
 from mockllm.checking.reports.check import report_text
-from mockllm.errors import UsageError
-from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
+from mockllm.core.errors import UsageError
+from mockllm.play.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 from tests.checking.naive import Naive
 
 PLAIN = case(CALL, "chat")

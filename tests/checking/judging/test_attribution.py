@@ -20,8 +20,8 @@ from mockllm.checking import Case, Delta, Outcome, Policy, Tool, Usage, cases, e
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Level
 from mockllm.checking.material import kit_scenarios
-from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.play.quirks.samples import CALL, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
+from mockllm.play.replay.loading import load, shipped_scenarios
 from tests.checking.naive import Naive
 
 SKIP = Policy(malformed="skip")

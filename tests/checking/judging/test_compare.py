@@ -24,8 +24,8 @@ from mockllm.checking import (
 from mockllm.checking.cases.build import case
 from mockllm.checking.judging.compare import judge
 from mockllm.checking.reports.check import report_text
-from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_TWO_CALLS, ZERO
-from mockllm.replay.loading import loads
+from mockllm.play.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_TWO_CALLS, ZERO
+from mockllm.play.replay.loading import loads
 from tests.cases import for_all
 from tests.checking.naive import Naive
 

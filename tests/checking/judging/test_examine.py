@@ -13,9 +13,9 @@ import pytest
 from mockllm.checking import Delta, Outcome, Policy, cases, check, examine, examine_bodies
 from mockllm.checking.cases.build import case
 from mockllm.checking.reports.check import report_text, reproduction, shrunk
-from mockllm.errors import UsageError
-from mockllm.quirks.samples import NOT_OFFERED, SAMPLES, TEXT_AND_CALL, TWO_CALLS
-from mockllm.replay.loading import load, loads, shipped_scenarios
+from mockllm.core.errors import UsageError
+from mockllm.play.quirks.samples import NOT_OFFERED, SAMPLES, TEXT_AND_CALL, TWO_CALLS
+from mockllm.play.replay.loading import load, loads, shipped_scenarios
 from tests.checking.naive import Naive
 from tests.inner_pytest import ADDOPTS
 

@@ -10,10 +10,10 @@ import pytest
 
 from mockllm.checking import INVARIANTS, CaseSpec, Report, case_specs, examine
 from mockllm.checking.cases.case import Level
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.samples import TWO_CALLS
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.play.quirks.samples import TWO_CALLS
+from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
+from mockllm.wire.protocols import PROTOCOLS
 from tests.checking.mutants import MUTANTS, Mutant
 from tests.checking.mutants.altered import forget_streams
 

@@ -14,11 +14,11 @@ from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Case, Policy, cases, examine
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import recut
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS
-from mockllm.quirks.samples import SAMPLES
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.quirks.samples import SAMPLES
+from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import forget_cases
 
 APIS = tuple(PROTOCOLS)

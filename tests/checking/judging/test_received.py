@@ -17,7 +17,7 @@ from mockllm.checking.judging.examine import examine
 from mockllm.checking.judging.received import received
 from mockllm.checking.judging.report import Report
 from mockllm.checking.reports.check import report_text
-from mockllm.quirks.samples import TEXT_AND_CALL
+from mockllm.play.quirks.samples import TEXT_AND_CALL
 from tests.cases import for_all
 
 CASE = case(TEXT_AND_CALL, "chat")

@@ -12,10 +12,10 @@ import pytest
 from examples.accumulators import REFERENCES
 from examples.accumulators.chat import ChatAccumulator
 from mockllm.checking import Case, Outcome, Policy, Probe, cases, examine
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.samples import TWO_SAME
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.play.quirks.samples import TWO_SAME
+from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
+from mockllm.wire.protocols import PROTOCOLS
 from tests.checking.naive import Naive
 
 LARGE = ("hundred-tools", "long-text", "unicode")

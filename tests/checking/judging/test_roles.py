@@ -9,7 +9,7 @@ import pytest
 from mockllm.checking import Policy
 from mockllm.checking.cases.build import case
 from mockllm.checking.judging.compare import judge
-from mockllm.quirks.samples import TEXT
+from mockllm.play.quirks.samples import TEXT
 from mockllm.scenario.model import Api
 
 

@@ -10,9 +10,9 @@ import pytest
 from mockllm.checking import Case, Outcome, Policy, Tool, examine, examine_bodies, examine_client
 from mockllm.checking.cases.build import case
 from mockllm.checking.reports.check import report_text
-from mockllm.errors import ProbeError
-from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
-from mockllm.replay.loading import loads
+from mockllm.core.errors import ProbeError
+from mockllm.play.quirks.samples import CALL, TEXT, TEXT_AND_CALL
+from mockllm.play.replay.loading import loads
 from tests.checking.naive import Naive
 
 CASES = [case(TEXT, "chat"), case(TEXT_AND_CALL, "chat")]

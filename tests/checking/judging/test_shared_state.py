@@ -10,7 +10,7 @@ import pytest
 from mockllm.checking import Delta, Outcome, Policy, examine
 from mockllm.checking.cases.build import case
 from mockllm.checking.judging.running import run_together
-from mockllm.quirks.samples import TEXT_AND_CALL, TWO_CALLS
+from mockllm.play.quirks.samples import TEXT_AND_CALL, TWO_CALLS
 from tests.checking.naive import Naive
 
 ONE, OTHER = case(TWO_CALLS, "chat"), case(TEXT_AND_CALL, "chat")

@@ -11,9 +11,9 @@ from examples.accumulators import REFERENCES
 from examples.accumulators.chat import ChatAccumulator
 from mockllm.checking import Delta, Fragment, Policy, examine
 from mockllm.checking.cases.build import case
-from mockllm.errors import ProbeError
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.samples import CALL, INTERLEAVED, TWO_CALLS, TWO_SAME
+from mockllm.core.errors import ProbeError
+from mockllm.play.quirks.samples import CALL, INTERLEAVED, TWO_CALLS, TWO_SAME
+from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import CALLING
 from tests.checking.naive import Naive
 

@@ -9,10 +9,10 @@ import pytest
 
 from examples.accumulators import REFERENCES
 from mockllm.checking import Case, Outcome, Policy, Probe, Report, cases, examine
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.samples import TEXT
-from mockllm.replay.loading import load, shipped_scenarios
+from mockllm.play.quirks.samples import TEXT
+from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api, Comments, Scenario, TurnSpec, Wire
+from mockllm.wire.protocols import PROTOCOLS
 
 WIRED = ("unicode", "keepalive")
 """Shipped scenarios that say themselves how their events are written or cut."""

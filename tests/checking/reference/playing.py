@@ -15,9 +15,9 @@ from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
 from mockllm.core.http import Target
 from mockllm.core.turn import TokenUsage, ToolCall, Turn
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import Reply
-from mockllm.replay.compilation.encoding import stream
+from mockllm.play.replay.compilation.encoding import stream
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import Reply
 from tests.clients.oracle import FINISH
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from mockllm.framing.sse import decode
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.framing.sse import decode
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.checking.reference.playing import by_bytes, cut_at, differences
 from tests.corpus import corpus_recordings, needs_corpus

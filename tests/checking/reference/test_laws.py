@@ -14,7 +14,7 @@ from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import ByteProbe, Probe
 from mockllm.core.turn import Text, Turn, Usage
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.checking.reference.playing import (
     Run,
     by_bytes,

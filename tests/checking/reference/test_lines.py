@@ -14,8 +14,8 @@ from examples.accumulators.lines import Lines, ReferenceBytes
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import Delta
 from mockllm.core.turn import Text, Turn
-from mockllm.framing.sse import SSEDecoder
-from mockllm.quirks.samples import UNICODE
+from mockllm.play.quirks.samples import UNICODE
+from mockllm.wire.framing.sse import SSEDecoder
 from tests.cases import for_all
 from tests.checking.reference.playing import basic_delta, by_bytes, cut_at, sent
 

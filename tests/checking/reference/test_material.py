@@ -12,9 +12,9 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.scenarios import PLAIN, Variation, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Usage
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.decoding import decoded
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.decoding import decoded
 from tests.cases import for_all
 from tests.checking.reference.playing import Run, by_events
 

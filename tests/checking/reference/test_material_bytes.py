@@ -10,9 +10,9 @@ from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import Variation, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.decoding import decoded
 from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.decoding import decoded
 from tests.cases import for_all
 from tests.checking.reference.playing import by_bytes, cut_at, differences
 

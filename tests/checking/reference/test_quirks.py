@@ -12,9 +12,9 @@ import pytest
 from examples import accumulators as reference
 from mockllm.checking.outcome import Outcome
 from mockllm.core.turn import Turn
-from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS, Quirk, Variant
-from mockllm.replay.compilation.resolve import resolve
+from mockllm.play.quirks import QUIRKS, Quirk, Variant
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.checking.reference.playing import (
     Run,
@@ -25,8 +25,8 @@ from tests.checking.reference.playing import (
     expected,
     payloads,
 )
-from tests.quirks.meaning import expected_turn
-from tests.quirks.playing import play
+from tests.play.quirks.meaning import expected_turn
+from tests.play.quirks.playing import play
 
 PREFIXES = (
     *("chat", "usage", "sse", "err", "anth", "resp", "gem", "agui", "ollama", "compl", "cohere"),

@@ -6,9 +6,9 @@ import pytest
 
 from examples.accumulators import REFERENCES
 from mockllm.core.turn import ServerTool, Text, TokenUsage, ToolCall, Turn
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import CALLING
-from tests.protocols.test_extra import encoded
+from tests.wire.protocols.test_extra import encoded
 
 SEARCH = ServerTool(
     "web_search", "srv_1", "web_search", ('{"query":"a"}',), '[{"url":"https://a"}]'

@@ -14,7 +14,7 @@ from mockllm.checking.cases.case import Level
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.reports.check import report_text, reproduction
 from mockllm.checking.reports.stream_text import first_changed, format_reads, format_stream
-from mockllm.quirks.samples import LONG_TEXT, TEXT, UNICODE
+from mockllm.play.quirks.samples import LONG_TEXT, TEXT, UNICODE
 
 PLAIN = case(TEXT, "chat")
 BOM = case(TEXT, "chat", quirk="sse-bom", plain=PLAIN)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.reports.shrinking import shrink
-from mockllm.quirks.samples import TEXT_AND_TWO_CALLS, UNICODE
-from mockllm.replay.loading import loads
+from mockllm.play.quirks.samples import TEXT_AND_TWO_CALLS, UNICODE
+from mockllm.play.replay.loading import loads
 
 VARIED = Variation(split=(3, 1), group=2, line_end="crlf", bom=True, comments=2, cut=(5, 7))
 

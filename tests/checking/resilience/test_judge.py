@@ -12,13 +12,13 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.judge import judge
+from mockllm.checking.resilience.rule_verdicts import judge
 from mockllm.checking.rules import RESILIENCE
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.broken_answer import fault_mistakes
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.play.replay.broken_answer import fault_mistakes
+from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.scenario.check import check
 from mockllm.scenario.reading.faults import parse_faults
+from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.entries import amend, journal_entry
 

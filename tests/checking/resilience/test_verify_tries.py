@@ -7,10 +7,10 @@ import pytest
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.thread import ServerThread
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.serve.server.thread import ServerThread
 from tests.entries import journal_entry
-from tests.faults.playing import connect, receive, request_bytes, served
+from tests.play.faults.playing import connect, receive, request_bytes, served
 
 TRIES = """
 scenario: tries

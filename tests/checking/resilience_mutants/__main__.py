@@ -9,7 +9,7 @@ import sys
 import time
 
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.checking.resilience_mutants.declared import MUTANTS
 from tests.checking.resilience_mutants.page import PAGE, page
 from tests.checking.resilience_mutants.playing import API, clients

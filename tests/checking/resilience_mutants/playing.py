@@ -12,10 +12,10 @@ from typing import Any
 from mockllm.checking.cases.case import Case
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.judge import Finding, judge
-from mockllm.conformance.attachments.http_sessions import FunctionPlayer, case_message
-from mockllm.server.options import ServerOptions
-from mockllm.server.thread import ServerThread
+from mockllm.checking.resilience.rule_verdicts import Finding, judge
+from mockllm.conformance.clients.http_sessions import FunctionPlayer, case_message
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from tests.checking.resilience_mutants.declared import Mutant
 from tests.checking.resilience_mutants.loading import load
 

@@ -11,7 +11,7 @@ import pytest
 
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import RESILIENCE
-from mockllm.protocols import PROTOCOLS
+from mockllm.wire.protocols import PROTOCOLS
 from tests.checking.resilience_mutants.declared import MUTANTS, Mutant
 from tests.checking.resilience_mutants.loading import changed
 from tests.checking.resilience_mutants.page import PAGE

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mockllm.checking import case_specs
 from mockllm.checking.cases.scenarios import draw
 from mockllm.conformance.case_names import parse_variation, spec_named
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
+from mockllm.core.errors import UsageError
+from mockllm.wire.protocols import PROTOCOLS
 
 
 @given(st.text(max_size=4))

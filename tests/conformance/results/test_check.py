@@ -17,14 +17,14 @@ from mockllm.checking import CaseSpec
 from mockllm.cli import main
 from mockllm.conformance.results import CaseResult, Results
 from mockllm.conformance.results.file import read_results
-from mockllm.replay.loading import loads
+from mockllm.play.replay.loading import loads
 from tests.cases import for_all
 from tests.timeouts import GIVE_UP
 
 FAULTY = [sys.executable, str(Path(__file__).with_name("faulty_runner.py"))]
 ROOT = Path(__file__).parents[3]
 RIGHT = [sys.executable, str(ROOT / "examples" / "runners" / "python" / "runner.py")]
-HTTP = [sys.executable, str(ROOT / "tests" / "conformance" / "runner" / "http_runner.py")]
+HTTP = [sys.executable, str(ROOT / "tests" / "conformance" / "clients" / "http_runner.py")]
 
 Check = Callable[..., Result]
 

@@ -8,10 +8,10 @@ from typing import Any
 from mockllm.checking import Call, Case, Outcome, Policy, Trouble, Usage, case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
-from mockllm.conformance.costs import cost_of, group_of, unscored
-from mockllm.quirks import QUIRKS
-from mockllm.quirks.base import TOPICS
-from mockllm.quirks.samples import CALL, TEXT, TWO_SAME
+from mockllm.conformance.clients.costs import cost_of, group_of, unscored
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.quirks.base import TOPICS
+from mockllm.play.quirks.samples import CALL, TEXT, TWO_SAME
 from tests.cases import for_all
 
 

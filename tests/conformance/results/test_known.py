@@ -14,7 +14,7 @@ from mockllm.conformance.results.known import (
     read_known,
     updated,
 )
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 from tests.conformance.results.made import row
 
 

@@ -11,12 +11,12 @@ from mockllm.checking import Outcome, Policy, Trouble, case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import source_commit
-from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.case_names import Setting, check_command, show_command
-from mockllm.conformance.costs import fields_about, unjudged
-from mockllm.conformance.measured import AdapterFrames, json_value, outcome_field, stream_of
-from mockllm.quirks import find
-from mockllm.quirks.samples import CALL, SAMPLES
+from mockllm.conformance.clients.costs import fields_about, unjudged
+from mockllm.conformance.clients.measured import AdapterFrames, json_value, outcome_field, stream_of
+from mockllm.conformance.clients.messages import Answer, read_answer
+from mockllm.play.quirks import find
+from mockllm.play.quirks.samples import CALL, SAMPLES
 
 
 @pytest.mark.parametrize(

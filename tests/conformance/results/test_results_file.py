@@ -17,7 +17,7 @@ from mockllm.conformance.results.file import (
     read_results,
     write_results,
 )
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 from tests.cases import for_all
 from tests.conformance.results import generated
 from tests.conformance.schemas import results_schema

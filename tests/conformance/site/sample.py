@@ -8,9 +8,9 @@ from itertools import islice
 
 from mockllm.checking import Case, Policy, Tool, cases, examine
 from mockllm.checking.judging.running import Factory, drive, feed_arguments
-from mockllm.conformance.attachments.messages import Answer, Hello
 from mockllm.conformance.case_names import Setting
-from mockllm.conformance.measured import measured
+from mockllm.conformance.clients.measured import measured
+from mockllm.conformance.clients.messages import Answer, Hello
 from mockllm.conformance.results import Client, Results
 from tests.checking.mutants import MUTANTS, Mutant
 

@@ -17,7 +17,7 @@ from mockllm.cli import main
 from mockllm.conformance.results import CaseResult, Client, QuirkInfo, Stream
 from mockllm.conformance.results.file import write_results
 from mockllm.conformance.site import build_site, overview_page
-from mockllm.errors import UsageError
+from mockllm.core.errors import UsageError
 from tests.conformance.site.results import RIGHT, SMALL, STREAM, WRONG, failed, results
 
 EVIL = "<script>alert(1)</script>\"'&</textarea>\0\r\ud800\u202e"

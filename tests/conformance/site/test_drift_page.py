@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 
+from mockllm.conformance.drift.report import DriftReport
+from mockllm.conformance.drift.selection import RecordingNote
 from mockllm.conformance.site.drift import drift_page
-from mockllm.drift.report import DriftReport
-from mockllm.drift.selection import RecordingNote
 
 NOTES = {
     "otherwise": ("Answered otherwise", RecordingNote("greet turn 1", "Text; now ToolCall")),

@@ -15,7 +15,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from mockllm.conformance.results import Results
 from mockllm.conformance.site import build_site, overview_page
 from tests.checking.mutants import MUTANTS
-from tests.conformance.faults.made import fault_results
+from tests.conformance.clients.faults.made import fault_results
 from tests.conformance.site.results import SMALL, STREAM, WRONG, failed, results
 from tests.conformance.site.sample import mutant_results
 from tests.timeouts import GIVE_UP

@@ -1,4 +1,5 @@
-"""Three servers behind nginx, with the settings of deploy/nginx.conf, and Redis for their state."""
+"""Three servers behind nginx, with the settings of packages/nginx.conf, and Redis for their
+state."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import httpx
 from tests.deployment.balancer.processes import Process, free_ports
 from tests.timeouts import GIVE_UP
 
-CONFIGURATION = Path(__file__).parents[3] / "deploy" / "nginx.conf"
+CONFIGURATION = Path(__file__).parents[3] / "packages" / "nginx.conf"
 UPSTREAM = "x-upstream"
 """The header with the address of the replica that answered; only here nginx adds it."""
 
@@ -75,7 +76,7 @@ class Cluster:
         )
 
     def _configuration(self, port: int) -> str:
-        """deploy/nginx.conf with other addresses and folders; the replicas strictly in turn, and
+        """packages/nginx.conf with other addresses and folders; the replicas strictly in turn, and
         which one answered in a header."""
         changes: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
             (r"/tmp/", f"{self._folder}/"),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from mockllm.protocols.base import Address, Route
-from mockllm.protocols.records import Environment
+from mockllm.wire.protocols.base import Address, Route
+from mockllm.wire.protocols.records import Environment
 
 ADDRESS = Address(
     name="echo",

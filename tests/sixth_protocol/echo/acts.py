@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Finish, FinishReason, Frame, StreamError, Usage
-from mockllm.protocols.base import dumps
-from mockllm.protocols.records import Json
-from mockllm.protocols.values import json_object, mapping, string
+from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.records import Json
+from mockllm.wire.protocols.values import json_object, mapping, string
 
 API = "echo"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from mockllm.core.request import Message, Parameters, Request
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.records import ClientRequests, Json
-from mockllm.protocols.values import tool_schema
+from mockllm.wire.protocols.records import ClientRequests, Json
+from mockllm.wire.protocols.values import tool_schema
 
 
 def _write(request: Request, parameters: Parameters) -> Json:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mockllm.core import events as ev
+from mockllm.core.errors import WireError
 from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
-from mockllm.errors import WireError
-from mockllm.protocols.values import string
+from mockllm.wire.protocols.values import string
 from tests.sixth_protocol.echo.acts import (
     API,
     SILENCE,

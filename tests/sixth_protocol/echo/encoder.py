@@ -8,8 +8,8 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, ToolCall, Turn
-from mockllm.protocols.base import Reply
-from mockllm.protocols.records import Json
+from mockllm.wire.protocols.base import Reply
+from mockllm.wire.protocols.records import Json
 from tests.sixth_protocol.echo.acts import (
     API,
     SILENCE,

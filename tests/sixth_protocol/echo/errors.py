@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from mockllm.core.errors import RequestError
 from mockllm.core.seeded import derive
-from mockllm.errors import RequestError
-from mockllm.protocols.base import Lookup, Reply, retry_header
-from mockllm.protocols.records import Json
+from mockllm.wire.protocols.base import Lookup, Reply, retry_header
+from mockllm.wire.protocols.records import Json
 from tests.sixth_protocol.echo.acts import write_mishap
 
 _KINDS = {401: "stranger", 404: "unheard", 429: "too_loud"}

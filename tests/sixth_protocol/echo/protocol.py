@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.base import WireProtocol
+from mockllm.wire.protocols.base import WireProtocol
 from tests.sixth_protocol.echo import ADDRESS
 from tests.sixth_protocol.echo.acts import FINISH_WORDS, SILENCE, read_mishap
 from tests.sixth_protocol.echo.client import CLIENT

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.decoding import projection
-from mockllm.protocols.records import Detection, Normalisation, StreamEvents
-from mockllm.protocols.values import mapped_text
+from mockllm.wire.protocols.decoding import projection
+from mockllm.wire.protocols.records import Detection, Normalisation, StreamEvents
+from mockllm.wire.protocols.values import mapped_text
 from tests.sixth_protocol.echo.decoder import Decoder, identity
 from tests.sixth_protocol.echo.encoder import Encoder
 from tests.sixth_protocol.echo.request import Options

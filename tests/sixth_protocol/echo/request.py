@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
-from mockllm.errors import RequestError
-from mockllm.protocols.values import mapping, string
+from mockllm.wire.protocols.values import mapping, string
 from tests.sixth_protocol.echo.acts import API
 
 

@@ -1,1 +1,0 @@
-"""The published table: adapters of well-known clients, and what was measured with them."""

@@ -1,0 +1,1 @@
+"""What is measured: adapters of well-known clients and gateways, their results, and benchmarks."""

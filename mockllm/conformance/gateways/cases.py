@@ -1,0 +1,297 @@
+"""The cases of a gateway: what its client sends, and what its upstream answers. Pure.
+
+It reads `cases.yaml`, where they stand, and the answers that they share, in `answers.yaml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from mockllm.checking.cases.build import changes, first_answer
+from mockllm.checking.cases.compile import forms
+from mockllm.checking.cases.scenarios import single, vary, with_quirks
+from mockllm.checking.material import answers_of, kit_scenarios
+from mockllm.checking.rules import table
+from mockllm.conformance.case_names import parse_variation
+from mockllm.core.errors import RequestError
+from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request, SentFile
+from mockllm.core.turn import Turn
+from mockllm.play.quirks import QUIRKS
+from mockllm.play.replay.client_requests import client_target
+from mockllm.play.replay.compilation.http_answer import HttpAnswer
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.scenario.durations import read_duration
+from mockllm.scenario.model import Api, Http, Scenario, Timing
+from mockllm.scenario.part_model import ErrorSpec
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import WireProtocol
+from mockllm.wire.protocols.records import Json
+
+PROMPT = "What is the weather in Paris?"
+
+LIMIT = 1000
+"""The tokens that every request allows, as some services need a limit; one case has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The API that a gateway's clients speak, and the one of its upstream."""
+
+    down: Api
+    up: Api
+
+    def __str__(self) -> str:
+        return f"{self.down}-{self.up}"
+
+    @property
+    def protocols(self) -> tuple[WireProtocol, WireProtocol]:
+        """Both protocols."""
+        return PROTOCOLS[self.down], PROTOCOLS[self.up]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayCase:
+    """One request of a client, and what the upstream answers.
+
+    Args:
+        name: unique in the cases of a pair, such as `anthropic-chat/cut-call-close`.
+        scenario: of one turn, which answers every request of the case.
+        request: in its neutral form; `request.stream` is whether a stream is requested.
+        fault: what breaks on the way of the answer, as it is written for `--fault`.
+        like: the name of the case whose answer this one has; "" for none.
+        leaves: whether the client leaves after the first bytes of the answer.
+        about_request: whether the request is what the case is about.
+    """
+
+    name: str
+    title: str
+    pair: Pair
+    scenario: Scenario
+    request: Request
+    parameters: Parameters
+    fault: str = ""
+    like: str = ""
+    leaves: bool = False
+    about_request: bool = False
+
+    @property
+    def error(self) -> Http | None:
+        """The HTTP error that the upstream answers with; None where it answers."""
+        return self.scenario.turns[0].http
+
+    @property
+    def retry_after(self) -> float | None:
+        """The seconds to wait that the upstream names, where both APIs have a header for them."""
+        if self.error is None or self.error.retry_after is None:
+            return None
+        seconds = self.error.retry_after / 1_000_000
+        refusal = RequestError("", status=self.error.status, retry_after=seconds)
+        both = [protocol.error_headers("", refusal) for protocol in self.pair.protocols]
+        return seconds if all("retry-after" in headers for headers in both) else None
+
+    @property
+    def paced(self) -> bool:
+        """Whether the upstream takes its time."""
+        timing = self.scenario.turns[0].timing
+        return timing is not None and timing.ttft is not None
+
+    @property
+    def breaks_off(self) -> bool:
+        """Whether the answer has no end; other faults change when its bytes come."""
+        return self.fault.startswith("cut")
+
+    @property
+    def ends_orderly(self) -> bool:
+        """Whether an answer that breaks off ends as a whole one does, on its connection."""
+        return "end=orderly" in self.fault
+
+    @property
+    def answered(self) -> Turn:
+        """What the upstream answers: what its API can express."""
+        up = self.pair.protocols[1]
+        return up.project(resolve(self.scenario, 0, up.name))
+
+    @property
+    def expected(self) -> Turn:
+        """What a client of the gateway gets of the answer: what both APIs can express."""
+        return self.pair.protocols[0].project(self.answered)
+
+    @property
+    def answer(self) -> HttpAnswer:
+        """What the upstream answers to a request for a stream, without what breaks on the way."""
+        return first_answer(self.scenario, self.pair.up)[1]
+
+    def body(self, model: str, nonce: str) -> Json:
+        """The body that the client sends.
+
+        Args:
+            nonce: stands in the user's text, by which the request is found upstream.
+        """
+        client = self.pair.protocols[0].client
+        messages = tuple(
+            replace(message, text=f"{message.text} (case {nonce})")
+            if message.text == self.prompt and message.role == "user"
+            else message
+            for message in self.request.messages
+        )
+        body = client.write(replace(self.request, model=model, messages=messages), self.parameters)
+        return {**body, **client.usage} if self.request.stream else body
+
+    @property
+    def prompt(self) -> str:
+        """The last user message."""
+        return [message for message in self.request.messages if message.role == "user"][-1].text
+
+
+def gateway_cases(pair: Pair, *, every: bool = False) -> tuple[GatewayCase, ...]:
+    """The cases of a pair of APIs.
+
+    Args:
+        every: also the kit's scenarios, and the framing of real services.
+    """
+    listed = [case for entry in table("cases.yaml", __package__) for case in _cases(entry, pair)]
+    return (*listed, *(_further(pair) if every else ()))
+
+
+def _cases(entry: Mapping[str, Any], pair: Pair) -> Iterator[GatewayCase]:
+    """The case of an entry of the file, and the same without a stream; none where the upstream's
+    API cannot have it."""
+    down, up = pair.protocols
+    if entry.get("carrier", up.usual.name) != up.usual.name:
+        return
+    scenario = _answers()[entry.get("answer", "words")]
+    if (scenario.tools or "tools" in entry.get("request", ())) and not (
+        down.client.tool_fields and up.client.tool_fields
+    ):
+        return
+    streamed = _case(entry, pair, _scenario(entry, scenario, pair.up))
+    yield streamed
+    if entry.get("plain") and (down.client.body_path or down.client.stream_field):
+        yield replace(
+            streamed,
+            name=f"{streamed.name}-body",
+            title=f"{streamed.title}, not streamed",
+            request=replace(streamed.request, stream=False),
+        )
+
+
+def _answers() -> Mapping[str, Scenario]:
+    """What the model says, by name."""
+    return answers_of(__package__ or "")
+
+
+def _scenario(entry: Mapping[str, Any], answer: Scenario, up: Api) -> Scenario:
+    """The scenario that the upstream plays in a case."""
+    turn = answer.turns[0]
+    if "every" in entry:
+        turn = replace(turn, timing=Timing(every=read_duration(entry["every"])))
+    if "http" in entry:
+        given = entry["http"]
+        retry = given.get("retry_after")
+        turn = replace(
+            turn,
+            reply=(),
+            usage=None,
+            http=Http(
+                given["status"],
+                retry_after=None if retry is None else read_duration(retry),
+                error=ErrorSpec(**given["error"]),
+            ),
+        )
+    scenario = replace(answer, name=entry["name"], apis=(up,), turns=(turn,))
+    return vary(single(scenario), parse_variation(entry.get("cut", "")))
+
+
+def _case(entry: Mapping[str, Any], pair: Pair, scenario: Scenario) -> GatewayCase:
+    given = {"max_tokens": LIMIT, **entry.get("request", {})}
+    parameters = {name: given.pop(name) for name in _PARAMETERS if name in given}
+    if "stop" in parameters:
+        parameters["stop"] = tuple(parameters["stop"])
+    like = entry.get("like")
+    # Whatever a request has of earlier turns, this one answers.
+    turn = replace(scenario.turns[0], repeat=True)
+    return GatewayCase(
+        name=f"{pair}/{entry['name']}",
+        title=entry["title"],
+        pair=pair,
+        scenario=replace(scenario, turns=(turn,)),
+        request=_request(given, scenario, pair.down),
+        parameters=Parameters(**parameters),
+        fault=entry.get("fault", ""),
+        like=f"{pair}/{like}" if like else "",
+        leaves=entry.get("leaves", False),
+        about_request="request" in entry,
+    )
+
+
+_PARAMETERS = tuple(field.name for field in fields(Parameters))
+
+
+def _request(given: Mapping[str, Any], scenario: Scenario, down: Api) -> Request:
+    """The request of a case.
+
+    Args:
+        given: `system`, `prompt`, messages `before` and `after` it, `files` with it, `tools` in
+            place of the scenario's, and other fields of `Request`.
+    """
+    rest = dict(given)
+    system = rest.pop("system", "")
+    prompt = Message("user", rest.pop("prompt", PROMPT), files=_files(rest.pop("files", ())))
+    before, after = (map(_message, rest.pop(name, ())) for name in ("before", "after"))
+    first = (Message("system", system),) if system else ()
+    tools = rest.pop("tools", None)
+    offered = tuple(tool.offered() for tool in scenario.tools)
+    return Request(
+        down,
+        "",
+        {},
+        stream=True,
+        messages=(*first, *before, prompt, *after),
+        system=system,
+        tools=offered if tools is None else tuple(OfferedTool(**tool) for tool in tools),
+        **rest,
+    )
+
+
+def _message(given: Mapping[str, Any]) -> Message:
+    calls = tuple(CallEcho(**call) for call in given.get("calls", ()))
+    return Message(**{**given, "calls": calls})
+
+
+def _files(given: Any) -> tuple[SentFile, ...]:
+    return tuple(SentFile(**file) for file in given)
+
+
+# `--all`
+
+
+def _further(pair: Pair) -> Iterator[GatewayCase]:
+    """The kit's scenarios that the upstream's API can play, and how real services frame events."""
+    for scenario in kit_scenarios(pair.up):
+        for position, turn in enumerate(scenario.turns):
+            if turn.for_api(pair.up).http is None and not turn.for_api(pair.up).expect:
+                played = single(scenario, position)
+                entry = {"name": played.name, "title": scenario.description or played.name}
+                case = _case(entry, pair, played)
+                if _offers_what_is_called(case):
+                    yield case
+    for name in ("words", "calls"):
+        plain = _scenario({"name": name}, _answers()[name], pair.up)
+        for form in forms(pair.up, QUIRKS.over(pair.up)):
+            prose, right = form.quirk.prose, form.variant.right or form.quirk.prose.right
+            if prose.topic != "framing" or right != "same" or form.variant.as_sent:
+                continue
+            framed = with_quirks(plain, (form.name,))
+            if changes(first_answer(framed, pair.up)[1], first_answer(plain, pair.up)[1]):
+                entry = {"name": f"{name}+{form.name}", "title": prose.title, "like": name}
+                yield _case(entry, pair, framed)
+
+
+def _offers_what_is_called(case: GatewayCase) -> bool:
+    """Whether the answer calls only what the client's API can offer: some have no custom tools."""
+    down = case.pair.protocols[0]
+    offered = down.parse(case.body("model", ""), client_target(down, "model"), False).tools
+    custom = {tool.name for tool in offered if tool.custom}
+    return all(call.name in custom for call in case.answered.tool_calls if call.custom)

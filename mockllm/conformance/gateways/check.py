@@ -1,0 +1,324 @@
+"""Judges a gateway: a control run without one, then every case in several rounds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+import aiohttp
+
+from mockllm.checking.resilience.rule_verdicts import Finding
+from mockllm.checking.rules import GATEWAYS, Cost, severity
+from mockllm.conformance.case_names import Setting, check_command
+from mockllm.conformance.clients.measured import rule_line
+from mockllm.conformance.gateways.answer_rules import Observed, answer_findings
+from mockllm.conformance.gateways.cases import GatewayCase, Pair, gateway_cases
+from mockllm.conformance.gateways.client import request_answer
+from mockllm.conformance.gateways.program import GatewayCommand
+from mockllm.conformance.gateways.reading import read_reply
+from mockllm.conformance.gateways.request_rules import refused, request_findings
+from mockllm.conformance.gateways.sdk import sdk_line
+from mockllm.conformance.results import CaseResult, Client, Play, Results, Stream, logged
+from mockllm.scenario.dump import dump
+from mockllm.serve.server.thread import ServerThread
+
+SIDE_BY_SIDE = 8
+"""Cases that are played at the same time."""
+
+MODEL = "mock-model"
+"""The model that requests name where nothing else is given."""
+
+DEADLINE = 20.0
+"""Seconds until an answer is to be over."""
+
+_SETTLE = 3.0
+"""Seconds that the requests upstream may take to end after the client has its answer."""
+
+_LONGEST_BODY = 4000
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """What is judged, and how.
+
+    Args:
+        command: starts it; None for one that runs already.
+        url: the origin to which clients send requests; "" until it is started.
+        upstream_port: where its upstream listens; 0 for a free port.
+        base: the path of the base URL that its clients have; None for that of the API.
+        model: that requests name.
+        headers: of requests, besides those of the API; with placeholders, as in the command.
+        tries: how many requests upstream one request of a client may cause, where they fail.
+        rounds: how often each case is played; a mistake counts where it is made each time.
+        deadline: seconds until an answer is to be over.
+        unsupported: why cases are not judged, by patterns of their names.
+        setting: the words that reproduce a case.
+        sdk: whether the official SDK reads the answers that are wrong, too.
+    """
+
+    pair: Pair
+    command: GatewayCommand | None = None
+    url: str = ""
+    upstream_port: int = 0
+    base: str | None = None
+    model: str = MODEL
+    headers: Mapping[str, str] = field(default_factory=dict)
+    tries: int = 1
+    rounds: int = 2
+    deadline: float = DEADLINE
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    setting: Setting | None = None
+    sdk: bool = False
+
+    def target(self, case: GatewayCase) -> str:
+        """The URL of a request."""
+        down = case.pair.protocols[0]
+        path = down.client.path_of(self.model, stream=case.request.stream)
+        if self.base is not None:
+            path = self.base + path.removeprefix(down.address.base_path)
+        return self.url + path
+
+
+def check_gateway(
+    upstream: ServerThread,
+    gateway: Gateway,
+    cases: Sequence[GatewayCase],
+    empty: Results,
+    *,
+    progress: Progress | None = None,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> Results:
+    """The results of a gateway.
+
+    Args:
+        empty: the results but for the cases.
+        goes_on: called before each case; once it is false, no further case is played.
+    """
+    judged = [case for case in cases if not _reason(case, gateway)]
+    rounds: list[dict[str, Observed]] = []
+    for number in range(gateway.rounds):
+        what = f"cases, round {number + 1}"
+        rounds.append(asyncio.run(_play(upstream, gateway, judged, what, progress, goes_on)))
+    rows: list[CaseResult] = []
+    plays: dict[str, Play] = {}
+    for case in cases:
+        times = [played for played in rounds if case.name in played]
+        if case not in judged:
+            rows.append(_unsupported(case, _reason(case, gateway)))
+        elif len(times) == gateway.rounds:
+            own = _rows(case, times, gateway)
+            rows += own
+            wrong = any(row.failed for row in own)
+            plays[case.name] = _play_of(times[-1][case.name], wrong=wrong)
+    stopped = ""
+    if len(plays) < len(judged):
+        stopped = f"interrupted after {len(plays)} of {len(judged)} cases"
+    return replace(empty, cases=tuple(rows), plays=plays, stopped=stopped)
+
+
+def control_problem(upstream: ServerThread, pair: Pair, cases: Sequence[GatewayCase]) -> str:
+    """Why the same cases are not all right without a gateway, so that nothing that is found is
+    certain to be its; "" where they are."""
+    names = {short_name(case) for case in cases}
+    for api in dict.fromkeys((pair.down, pair.up)):
+        same = Pair(api, api)
+        direct = [case for case in gateway_cases(same, every=True) if short_name(case) in names]
+        alone = Gateway(pair=same, rounds=1, url=upstream.url)
+        results = check_gateway(upstream, alone, direct, Results(Client(""), api, "", "", ""))
+        wrong = next((row for row in results.cases if row.verdict != "right"), None)
+        if wrong is not None:
+            text = "; ".join(wrong.differences) or wrong.reason
+            return f"the control run without a gateway is not all right: {wrong.case}: {text}"
+    return ""
+
+
+def _reason(case: GatewayCase, gateway: Gateway) -> str:
+    """Why a case is declared as not supported; "" where it is not."""
+    return next(
+        (why for pattern, why in gateway.unsupported.items() if _is_named(case, pattern)), ""
+    )
+
+
+def _is_named(case: GatewayCase, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in case_forms(case))
+
+
+def case_forms(case: GatewayCase) -> tuple[str, str]:
+    """The names by which a case can be chosen: with its pair, and without."""
+    return case.name, short_name(case)
+
+
+def short_name(case: GatewayCase) -> str:
+    """The name of a case without its pair."""
+    return case.name.partition("/")[2]
+
+
+# Playing
+
+
+async def _play(
+    upstream: ServerThread,
+    gateway: Gateway,
+    cases: Sequence[GatewayCase],
+    what: str,
+    progress: Progress | None,
+    goes_on: Callable[[], bool],
+) -> dict[str, Observed]:
+    """What each case came to, by its name."""
+    played: dict[str, Observed] = {}
+    places = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def play(case: GatewayCase) -> None:
+        async with places:
+            if goes_on():
+                played[case.name] = await _observe(upstream, gateway, case, http)
+                if progress is not None:
+                    progress(what, len(played), len(cases))
+
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with (
+        aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as http,
+        asyncio.TaskGroup() as tasks,
+    ):
+        for case in cases:
+            tasks.create_task(play(case))
+    return played
+
+
+async def _observe(
+    upstream: ServerThread,
+    gateway: Gateway,
+    case: GatewayCase,
+    http: aiohttp.ClientSession,
+) -> Observed:
+    """Plays one case."""
+    nonce = f"gw-{secrets.token_hex(8)}"
+    upstream.play(nonce, case.scenario, (case.fault,) if case.fault else ())
+    down = case.pair.protocols[0]
+    body = case.body(gateway.model, nonce)
+    headers = {"content-type": "application/json", **down.client.headers, **gateway.headers}
+    try:
+        reply = await request_answer(
+            http,
+            gateway.target(case),
+            headers,
+            json.dumps(body).encode(),
+            deadline=gateway.deadline,
+            leaves=case.leaves,
+        )
+        exchanges = await asyncio.to_thread(upstream.settled, nonce, _SETTLE)
+    finally:
+        upstream.ask(upstream.server.break_off, nonce)
+        upstream.ask(upstream.server.end, nonce)
+    reading = read_reply(reply, down, streamed=case.request.stream)
+    return Observed(case, body, reading, exchanges, gateway.tries)
+
+
+# Judging
+
+
+def _findings(seen: Observed, played: Mapping[str, Observed]) -> list[Finding]:
+    """All findings of a case."""
+    if not seen.exchanges:
+        hidden = seen.reading.ending == "whole"
+        cost: Cost | None = "silent failure" if hidden else None
+        return [Finding("answer-delivered", "wrong", _unreached(seen), cost)]
+    found = list(request_findings(seen))
+    if not refused(seen):
+        found += answer_findings(seen, played.get(seen.case.like))
+    return found
+
+
+def _unreached(seen: Observed) -> str:
+    reading = seen.reading
+    got = f": {reading.ending}"
+    if reading.error is not None:
+        got = f" status {reading.error.status}: {reading.error_message or 'no message'}"
+    return f"no request reaches the upstream, and the client gets{got}"
+
+
+def _unsupported(case: GatewayCase, reason: str) -> CaseResult:
+    rule = "answer-delivered"
+    return rule_line(f"{case.name}:{rule}", rule, "not applicable", (), reason=reason)
+
+
+def _rows(
+    case: GatewayCase, rounds: Sequence[Mapping[str, Observed]], gateway: Gateway
+) -> list[CaseResult]:
+    """The lines of a results file for a case, one for each rule. A mistake counts where it is made
+    in every round."""
+    times = [_findings(played[case.name], played) for played in rounds]
+    seen = rounds[-1][case.name]
+    rules = {finding.rule for found in times for finding in found}
+    rows = [_row(rule, times, seen, gateway) for rule in GATEWAYS if rule in rules]
+    if gateway.sdk and any(row.failed for row in rows):
+        line = sdk_line(seen)
+        rows = [
+            replace(row, differences=(*row.differences, line)) if row.failed else row
+            for row in rows
+        ]
+    return rows
+
+
+def _row(
+    rule: str,
+    times: Sequence[Sequence[Finding]],
+    seen: Observed,
+    gateway: Gateway,
+) -> CaseResult:
+    """The line for a rule, from what was found in each round."""
+    name, setting = f"{seen.case.name}:{rule}", gateway.setting
+    times = [[finding for finding in found if finding.rule == rule] for found in times]
+    wrong = [[finding for finding in found if finding.verdict == "wrong"] for found in times]
+    if all(wrong):
+        return rule_line(
+            name,
+            rule,
+            "wrong",
+            tuple(finding.text for finding in wrong[-1]),
+            min((finding.costs for finding in wrong[-1]), key=severity),
+            reaction="either",
+            reproduce=() if setting is None else (check_command(setting, seen.case.name),),
+            stream=_stream(seen),
+        )
+    once = next((found[0].text for found in wrong if found), "")
+    last = [found for found in times if found][-1][-1]
+    if once:
+        last = replace(last, verdict="right", text="")
+    return rule_line(
+        name, rule, last.verdict, (), reaction="either", reason=last.text, unconfirmed=once
+    )
+
+
+def _stream(seen: Observed) -> Stream:
+    """What the client got."""
+    reply = seen.reading.reply
+    return Stream(
+        tuple(chunk.data for chunk in reply.chunks),
+        tuple(chunk.at for chunk in reply.chunks),
+        reply.headers,
+        "complete" if reply.transfer == "whole" else "closed",
+        reply.status,
+    )
+
+
+def _play_of(seen: Observed, *, wrong: bool) -> Play:
+    """What was played, in full where the gateway made a mistake."""
+    case = seen.case
+    if not wrong:
+        return Play(case.title)
+    sent = [entry.body.decode("utf-8", "replace")[:_LONGEST_BODY] for entry in seen.exchanges]
+    return Play(
+        title=case.title,
+        scenario=dump(case.scenario),
+        faults=(case.fault,) if case.fault else (),
+        log=logged(seen.exchanges),
+        answer={"request": seen.body, "upstream": sent, "ending": seen.reading.ending},
+    )

@@ -1,0 +1,69 @@
+"""A whole run: the upstream, the control run, the gateway that is started, and every case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from mockllm.conformance.gateways.cases import GatewayCase
+from mockllm.conformance.gateways.check import Gateway, Progress, check_gateway, control_problem
+from mockllm.conformance.gateways.program import running_gateway
+from mockllm.conformance.gateways.upstream import gateway_upstream
+from mockllm.conformance.results import Results
+from mockllm.core.errors import ProbeError
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.serve.server.thread import ServerThread
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGateway:
+    """A gateway that was judged.
+
+    Args:
+        strangers: the requests upstream that belong to no case, which are not judged.
+    """
+
+    results: Results
+    strangers: tuple[Exchange, ...]
+
+
+def judge_gateway(
+    gateway: Gateway,
+    cases: Sequence[GatewayCase],
+    empty: Results,
+    *,
+    progress: Progress | None = None,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> JudgedGateway:
+    """Plays the cases, first without the gateway.
+
+    Args:
+        empty: the results but for the cases.
+        goes_on: called before each case; once it is false, no further case is played.
+
+    Raises:
+        ProbeError: the control run is not all right, or the gateway does not start.
+    """
+    with gateway_upstream(gateway.upstream_port) as upstream:
+        problem = control_problem(upstream, gateway.pair, cases)
+        if problem:
+            raise ProbeError(problem)
+        with _running(gateway, upstream) as running:
+            before = len(upstream.exchanges("default"))
+            results = check_gateway(
+                upstream, running, cases, empty, progress=progress, goes_on=goes_on
+            )
+        return JudgedGateway(results, upstream.exchanges("default")[before:])
+
+
+@contextmanager
+def _running(gateway: Gateway, upstream: ServerThread) -> Iterator[Gateway]:
+    """The gateway with the URL at which it takes requests until the block ends."""
+    if gateway.command is None:
+        yield replace(gateway, url=gateway.url.rstrip("/"))
+        return
+    base_url = upstream.server.base_urls[gateway.pair.up]
+    with running_gateway(gateway.command, gateway.pair, base_url, gateway.model) as program:
+        headers = {name: program.filled(value) for name, value in gateway.headers.items()}
+        yield replace(gateway, url=program.url, headers=headers)

@@ -1,0 +1,191 @@
+"""Judges what a gateway sent to its upstream against what its client sent. Pure.
+
+What both APIs can express is computed: the client's request is parsed, written for the upstream's
+API, and parsed again. What is lost on that way, no gateway has to hand on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from mockllm.checking.judging.difference import canonical_text, format_value
+from mockllm.checking.resilience.rule_verdicts import Finding
+from mockllm.conformance.gateways.answer_rules import Mistakes, Observed, findings
+from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request
+from mockllm.play.matching.conditions import check_partial
+from mockllm.play.replay.client_requests import client_target
+from mockllm.play.replay.sessions.exchange import Exchange
+
+
+def request_findings(seen: Observed) -> Iterator[Finding]:
+    """The findings about the last request that reached the upstream."""
+    exchange = seen.exchanges[-1]
+    if exchange.outcome not in ("played", "error"):
+        reason = "; ".join(exchange.problems) or exchange.outcome
+        text = f"the upstream refuses the request: {reason}"
+        yield Finding("request-kept", "wrong", text, "request changed")
+        return
+    yield from findings([("request-kept", _changed(seen, exchange))])
+
+
+def refused(seen: Observed) -> bool:
+    """Whether the upstream could not answer a request as the case says, so that what came out says
+    nothing about answers."""
+    return any(exchange.outcome not in ("played", "error") for exchange in seen.exchanges)
+
+
+def _changed(seen: Observed, exchange: Exchange) -> Mistakes:
+    down, up = seen.case.pair.protocols
+    sent = down.parse(seen.body, client_target(down, "model"), False)
+    parameters = down.client.parameters(seen.body)
+    body = up.client.write(replace(sent, model="model"), parameters)
+    want, got = up.parse(body, client_target(up, "model"), False), exchange.request
+    if got is None:
+        yield "the request cannot be read", None
+        return
+    for text in (
+        *_system(want, got),
+        *_messages(want.messages, got.messages),
+        *_tools(want.tools, got.tools),
+        *_choice(want, got),
+        *_output(want, got),
+    ):
+        yield text, None
+    if seen.case.about_request:  # otherwise one lost parameter would be wrong in every case
+        sent_up = up.client.parameters(exchange.json)
+        for text in _parameters(parameters, up.client.parameters(body), sent_up):
+            yield text, None
+
+
+def _system(want: Request, got: Request) -> Iterator[str]:
+    if want.system.strip() not in got.system:
+        yield f"the system prompt is {format_value(got.system)}, not {format_value(want.system)}"
+
+
+# Messages
+
+
+def _messages(want: Sequence[Message], got: Sequence[Message]) -> Iterator[str]:
+    """Differences of the histories; texts that stand next to each other may be joined."""
+    expected, received = _joined(want), _joined(got)
+    if [message.role for message in expected] != [message.role for message in received]:
+        yield f"the messages are {_roles(received)}, not {_roles(expected)}"
+        return
+    calls: list[str] = []
+    others: list[str] = []
+    for message, other in zip(expected, received, strict=True):
+        yield from _message(message, other)
+        calls += [call.id for call in message.calls]
+        others += [call.id for call in other.calls]
+        if message.role != "tool" or not other.call_id:
+            continue
+        if other.call_id not in others:
+            yield f"a result names the call {other.call_id!r}, which no message has"
+        elif message.call_id in calls and calls.index(message.call_id) != others.index(
+            other.call_id
+        ):
+            yield f"the result {format_value(other.text)} is that of another call"
+
+
+def _joined(messages: Sequence[Message]) -> list[Message]:
+    """The messages without the system's, those of one role that follow each other as one; each
+    result stays one."""
+    joined: list[Message] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        last = joined[-1] if joined else None
+        if last is None or last.role != message.role or message.role == "tool":
+            joined.append(message)
+            continue
+        joined[-1] = replace(
+            last,
+            text=last.text + message.text,
+            calls=(*last.calls, *message.calls),
+            files=(*last.files, *message.files),
+        )
+    return joined
+
+
+def _roles(messages: Sequence[Message]) -> str:
+    return ", ".join(message.role for message in messages) or "none"
+
+
+def _message(want: Message, got: Message) -> Iterator[str]:
+    who = {"user": "the user's text", "assistant": "the model's text", "tool": "the result"}
+    if not _same_text(want, got):
+        yield f"{who[want.role]} is {format_value(got.text)}, not {format_value(want.text)}"
+    if list(map(_call, want.calls)) != list(map(_call, got.calls)):
+        shown = "; ".join(map(_call, got.calls)) or "none"
+        yield f"the calls in the history are {shown}, not {'; '.join(map(_call, want.calls))}"
+    if want.error and not got.error:
+        yield "the result of a tool that failed is sent as that of one that did not"
+    lost = [file for file in want.files if file not in got.files]
+    if lost:
+        yield f"a file ({lost[0].media_type}) is lost"
+
+
+def _same_text(want: Message, got: Message) -> bool:
+    """Whether texts are equal; a result that is JSON may be written anew."""
+    if want.text.strip() == got.text.strip():
+        return True
+    if want.role != "tool":
+        return False
+    return canonical_text(want.text) == canonical_text(got.text) or want.text in got.text
+
+
+def _call(call: CallEcho) -> str:
+    return f"{call.name} {canonical_text(call.arguments or '{}')}"
+
+
+# What the model may do
+
+
+def _tools(want: Sequence[OfferedTool], got: Sequence[OfferedTool]) -> Iterator[str]:
+    received = {tool.name: tool for tool in got}
+    for tool in want:
+        other = received.get(tool.name)
+        if other is None:
+            yield f"the tool {tool.name} is not offered"
+            continue
+        if tool.description != other.description:
+            yield f"the description of {tool.name} is {format_value(other.description)}"
+        problem = check_partial(f"{tool.name}.parameters", _plain(tool), _plain(other))
+        if problem is not None:
+            yield problem
+
+
+def _plain(tool: OfferedTool) -> Any:
+    """The schema as a JSON value, at its top without what says nothing: Gemini refuses an empty
+    `properties`."""
+    schema = json.loads(json.dumps(tool.parameters, default=dict))
+    return {name: value for name, value in schema.items() if value not in ({}, [])}
+
+
+def _choice(want: Request, got: Request) -> Iterator[str]:
+    if want.tool_choice != got.tool_choice and want.tools:
+        yield f"the choice of tools is {got.tool_choice!r}, not {want.tool_choice!r}"
+
+
+def _output(want: Request, got: Request) -> Iterator[str]:
+    if want.output_schema is None:
+        return
+    if got.output_schema is None:
+        yield "the schema of the answer is lost"
+        return
+    problem = check_partial("the schema of the answer", want.output_schema, got.output_schema)
+    if problem is not None:
+        yield problem
+
+
+def _parameters(sent: Parameters, want: Parameters, got: Parameters) -> Iterator[str]:
+    """Differences of the parameters that the client sent. What it leaves to the service, a gateway
+    may have to set: Messages needs a limit of tokens."""
+    unset = Parameters()
+    for name in (field.name for field in fields(Parameters)):
+        value, other = getattr(want, name), getattr(got, name)
+        if getattr(sent, name) != getattr(unset, name) and value not in (None, (), other):
+            yield f"{name} is {format_value(other)}, not {format_value(value)}"

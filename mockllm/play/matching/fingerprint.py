@@ -1,0 +1,198 @@
+"""Digests of requests: equal for two requests that ask for the same, however they are written.
+
+A recorded turn keeps the digest of its request (`recorded: {request: ...}`), so that the very same
+request finds it again. What a client generates anew for each run does not count: the order of JSON
+fields, the boundary of a multipart body, UUIDs. Strings that had secrets do not count either, since
+the recording does not have them any more. Headers never count. Form bodies (`multipart/form-data`,
+RFC 7578, and `x-www-form-urlencoded`) are read as JSON values. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import parse_qsl
+
+from mockllm.core.forms import FormPart, form_parts
+from mockllm.core.request import Request
+from mockllm.scenario.ignoring import normal_text, normal_value
+from mockllm.scenario.model import Ignored
+from mockllm.wire.protocols.values import utf8_text
+
+_SIZE = 8
+"""Bytes of a digest."""
+
+MAX_STRINGS = 32
+"""How many strings of a request may be left out. A request with more secrets has no digest."""
+
+_UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+_canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
+def request_digest(request: Request, redacted: Iterable[str] = (), ignore: Ignored = ()) -> str:
+    """The digest of a request for an answer of a model, 16 hexadecimal digits.
+
+    Args:
+        redacted: JSON pointers (RFC 6901) to strings of the body that do not count.
+        ignore: what else does not count.
+    """
+    body = normal_value(ignore, without(request.body, redacted))
+    return _digest(request.api, request.model, request.stream, *sorted(request.traits), body)
+
+
+def route_digest(
+    method: str,
+    path: str,
+    query: str,
+    content_type: str,
+    body: bytes,
+    redacted: Iterable[str] = (),
+    ignore: Ignored = (),
+) -> str:
+    """The digest of a request for a route that calls no model, 16 hexadecimal digits.
+
+    Args:
+        path: without what stands before the route (`/openai` of `/openai/v1/embeddings`).
+        query: as in the URL; the order of its parameters does not count.
+    """
+    pairs = sorted(
+        (name, normal_text(ignore, value))
+        for name, value in parse_qsl(query, keep_blank_values=True)
+    )
+    content = normal_value(ignore, without(_body(content_type, body), redacted))
+    return _digest(method.upper(), path, pairs, content)
+
+
+def _body(content_type: str, body: bytes) -> Any:
+    """The value of a JSON or form body; a digest of any other."""
+    fields = form_fields(content_type, body)
+    if fields is not None:
+        return fields
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return blake2b(body, digest_size=_SIZE).hexdigest()
+
+
+def _digest(*values: Any) -> str:
+    text = "\n".join(map(_text, values)).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=_SIZE).hexdigest()
+
+
+def is_generated(text: str) -> bool:
+    """Whether a text has a UUID, which clients generate anew."""
+    return _UUID.search(text) is not None
+
+
+def _text(value: Any) -> str:
+    text = _canonical(value)
+    if text.count("-") < 4:
+        return text
+    numbers: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return numbers.setdefault(match[0].lower(), f"uuid {len(numbers)}")
+
+    return _UUID.sub(number, text)
+
+
+# Strings that do not count
+
+
+def redacted_strings(value: Any, had_secret: Callable[[str], bool]) -> tuple[str, ...]:
+    """JSON pointers to the strings of a JSON value that had secrets.
+
+    Args:
+        had_secret: whether a text is one from which a secret was removed.
+    """
+    if isinstance(value, str):
+        return ("",) if had_secret(value) else ()
+    pointers: list[str] = []
+    for key, item in _items(value):
+        inner = redacted_strings(item, had_secret)
+        if inner:  # most strings had none, and need no pointer
+            step = str(key).replace("~", "~0").replace("/", "~1")
+            pointers += [f"/{step}{pointer}" for pointer in inner]
+    return tuple(pointers)
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, list):
+        return enumerate(value)
+    return value.items() if isinstance(value, dict) else ()
+
+
+def without(value: Any, pointers: Iterable[str]) -> Any:
+    """A JSON value with None in place of the strings that JSON pointers lead to. A pointer that
+    leads to no string changes nothing."""
+    for pointer in pointers:
+        value = _replaced(value, pointer_keys(pointer), 0)
+    return value
+
+
+def pointer_keys(pointer: str) -> list[str]:
+    """The keys of a JSON pointer (RFC 6901)."""
+    return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+
+
+def _replaced(value: Any, keys: list[str], depth: int) -> Any:
+    if depth == len(keys):
+        return None if isinstance(value, str) else value
+    key = keys[depth]
+    if isinstance(value, Mapping) and key in value:
+        return {**value, key: _replaced(value[key], keys, depth + 1)}
+    if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+        items = list(value)
+        items[int(key)] = _replaced(items[int(key)], keys, depth + 1)
+        return items
+    return value
+
+
+_FORM = "application/x-www-form-urlencoded"
+
+
+def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
+    """The fields of a form by their names; None for a body that is no form, or a broken one, and
+    for JSON that is sent as a form.
+
+    A field is its text; a file is `{filename, content_type, size, sha256}`, with `filename` "" if
+    the part is binary and has no name. A name that comes several times has the list of its values.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == _FORM and body.lstrip()[:1] not in (b"{", b"["):  # `curl -d` sends JSON as a form
+        pairs: list[tuple[str, Any]] = [
+            (name, value)
+            for name, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+        ]
+        return _collected(pairs)
+    parts = form_parts(content_type, body)
+    return None if parts is None else _collected(map(_field, parts))
+
+
+def _collected(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in fields:
+            fields[name] = value
+        elif isinstance(fields[name], list):
+            fields[name].append(value)
+        else:
+            fields[name] = [fields[name], value]
+    return fields
+
+
+def _field(part: FormPart) -> tuple[str, Any]:
+    text = None if part.filename is not None else utf8_text(part.data)
+    if text is not None:
+        return part.name, text
+    return part.name, {
+        "filename": part.filename or "",
+        "content_type": part.content_type,
+        "size": len(part.data),
+        "sha256": hashlib.sha256(part.data).hexdigest(),
+    }

@@ -1,0 +1,238 @@
+"""The limits that a request sets to its answer, and the reply that obeys them. Pure.
+
+Tokens are counted by the rule of `core.tokens_and_fragments`, also where a reply is cut: n tokens
+are 4n bytes of UTF-8. So a reply that was cut counts exactly as many tokens as its limit.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from mockllm.core.errors import RequestError
+from mockllm.core.record import record
+from mockllm.core.request import Request
+from mockllm.core.tokens_and_fragments import Split, tokens
+from mockllm.play.replay.auto.words import words
+from mockllm.scenario.lengths import MAX_TOKENS
+from mockllm.scenario.model import LIMITS, Scenario, TurnSpec, UsageSpec
+from mockllm.scenario.part_model import (
+    AnyPart,
+    InterleavedPart,
+    ParallelPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolPart,
+    members,
+)
+from mockllm.wire.protocols.base import WireProtocol
+
+
+@record
+class Limits:
+    """What a request says of the length of its answer.
+
+    Args:
+        most: how many tokens it has at most, those of reasoning among them; None: any number.
+        least: how many it has at least, and no more than `most`.
+        stop: texts before which it ends.
+    """
+
+    most: int | None = None
+    least: int = 0
+    stop: tuple[str, ...] = ()
+
+
+def limits_of(
+    spec: TurnSpec, scenario: Scenario, request: Request, protocol: WireProtocol
+) -> Limits | None:
+    """The limits of a request that a turn obeys: an automatic reply obeys all of them, a written
+    one those that its scenario names. None: there are none.
+
+    Raises:
+        RequestError: the request needs more words than are made.
+    """
+    names = LIMITS if spec.is_auto else spec.obey or scenario.obey
+    if not names:
+        return None
+    parameters = protocol.client.parameters(request.body)
+    most = parameters.max_tokens if "max_tokens" in names else None
+    if most is not None and most < 0:  # no limit, in Ollama
+        most = None
+    least = 0
+    # Words after a JSON answer would break it.
+    if "min_tokens" in names and request.output_schema is None:
+        least = (parameters.ignore_eos and most) or parameters.min_tokens or 0
+        least = least if most is None else min(least, most)
+    if least > MAX_TOKENS:
+        raise RequestError(
+            f"mockllm makes answers of at most {MAX_TOKENS} tokens, and this request needs {least}",
+            code="too_many_tokens",
+        )
+    stop = tuple(filter(None, parameters.stop)) if "stop" in names else ()
+    return Limits(most, least, stop) if most is not None or least > 0 or stop else None
+
+
+def obeyed(spec: TurnSpec, scenario: Scenario, limits: Limits) -> TurnSpec:
+    """The turn within the limits of a request: continued with words, cut after so many tokens, or
+    ended before a stop sequence, with the finish and the usage that follow."""
+    hidden = _hidden_reasoning(spec, scenario)
+    least = max(0, limits.least - hidden)
+    reply, is_cut = _continued(spec.reply, least, scenario.seeded), False
+    if limits.most is not None:
+        reply, is_cut = _within(reply, max(0, limits.most - hidden))
+        # With `ignore_eos` and `max_tokens` the model may not end by itself: the limit ends it,
+        # even where nothing was cut.
+        is_cut = is_cut or (limits.least == limits.most <= hidden + _count(reply))
+    stopped, sequence = _before_stop(reply, limits.stop, least)
+    usage = spec.usage or scenario.defaults.usage or UsageSpec()
+    if sequence is not None:
+        usage = replace(usage, output=hidden + _count(stopped))
+        return replace(
+            spec, reply=stopped, finish="stop", finish_raw=None, stop_sequence=sequence, usage=usage
+        )
+    if is_cut:
+        if usage.reasoning is not None and limits.most is not None:
+            usage = replace(usage, reasoning=min(usage.reasoning, limits.most))
+        usage = replace(usage, output=limits.most)
+        return replace(
+            spec, reply=reply, finish="length", finish_raw=None, stop_sequence=None, usage=usage
+        )
+    if reply != spec.reply:
+        usage = replace(usage, output=hidden + _count(reply))
+        return replace(spec, reply=reply, usage=usage)
+    return spec
+
+
+def _hidden_reasoning(spec: TurnSpec, scenario: Scenario) -> int:
+    """The tokens of reasoning that the usage has and the reply does not show."""
+    for usage in (spec.usage, scenario.defaults.usage):
+        if usage is not None and usage.reasoning is not None:
+            parts = (part for part in members(spec.reply) if isinstance(part, ReasoningPart))
+            return max(0, usage.reasoning - _count(parts))
+    return 0
+
+
+def _count(parts: Iterable[AnyPart]) -> int:
+    """The tokens of parts, as the usage counts them."""
+    count = 0
+    for part in members(parts):
+        if isinstance(part, (TextPart, ReasoningPart, RefusalPart)):
+            count += tokens(part.text)
+        elif isinstance(part, ToolPart):
+            count += tokens(part.name) + tokens(part.arguments or ("" if part.custom else "{}"))
+    return count
+
+
+# At least so many tokens
+
+
+def _continued(reply: tuple[AnyPart, ...], least: int, seed: str) -> tuple[AnyPart, ...]:
+    """A reply whose text is continued with words where it has fewer tokens; one that ends in
+    anything but text stays as it is."""
+    last = reply[-1] if reply else None
+    lacking = least - _count(reply)
+    if lacking <= 0 or not isinstance(last, TextPart):
+        return reply
+    # A word has four bytes, so that it adds one token to any text.
+    added = words(lacking, f"{seed}\x1fcontinued")
+    split = last.split
+    if isinstance(split, tuple):
+        split = (*split, *(f" {word}" for word in added.split()))
+    return (*reply[:-1], replace(last, text=last.text + added, split=split))
+
+
+# At most so many tokens
+
+
+def _within(reply: Sequence[AnyPart], most: int) -> tuple[tuple[AnyPart, ...], bool]:
+    """As much of a reply as so many tokens hold, and whether it is not all of it. The parts of a
+    group that is cut come one after the other."""
+    kept: list[AnyPart] = []
+    for part in reply:
+        count = _count((part,))
+        if count > most:
+            if isinstance(part, (ParallelPart, InterleavedPart)):
+                kept += _within(tuple(members((part,))), most)[0]
+            else:
+                kept += _shortened(part, most)
+            return tuple(kept), True
+        kept.append(part)
+        most -= count
+    return tuple(kept), False
+
+
+def _shortened(part: AnyPart, most: int) -> list[AnyPart]:
+    """A part after so many of its tokens, fewer than it has; none where nothing is left of it, such
+    as a call that has no arguments yet."""
+    match part:
+        case TextPart(text=text, split=split) | RefusalPart(text=text, split=split):
+            text = _first_tokens(text, most)
+            return [replace(part, text=text, split=_cut_split(split, len(text)))] if text else []
+        case ReasoningPart(text=text, split=split):
+            text = _first_tokens(text, most)
+            split = _cut_split(split, len(text))
+            return [replace(part, text=text, split=split, signature=None)] if text else []
+        case ToolPart(arguments=str(text), split=split):
+            text = _first_tokens(text, most - tokens(part.name))
+            split = _cut_split(split, len(text))
+            cut = replace(part, arguments=text, split=split, malformed=True)
+            return [cut] if text else []
+    return []
+
+
+def _first_tokens(text: str, count: int) -> str:
+    """The first tokens of a text. A token begins with a space, so that one at the end belongs to
+    the next token."""
+    data = text.encode("utf-8", "surrogatepass")[: 4 * max(0, count)]
+    cut = codecs.getincrementaldecoder("utf-8")("surrogatepass").decode(data)
+    return cut[:-1] if cut[-1:] == " " and tokens(cut[:-1]) == count else cut
+
+
+def _cut_split(split: Split | None, length: int) -> Split | None:
+    """How the first characters of a value are split."""
+    if not isinstance(split, tuple):
+        return split
+    fragments: list[str] = []
+    for fragment in split:
+        if length <= 0:
+            break
+        fragments.append(fragment[:length])
+        length -= len(fragment)
+    return tuple(fragments)
+
+
+# Stop sequences
+
+
+def _before_stop(
+    reply: Sequence[AnyPart], stop: Sequence[str], least: int
+) -> tuple[tuple[AnyPart, ...], str | None]:
+    """A reply before the first stop sequence in its text, and that sequence; None: it has none.
+
+    Args:
+        least: stop sequences within so many tokens do not count.
+    """
+    kept: list[AnyPart] = []
+    for part in reply if stop else ():
+        if isinstance(part, InterleavedPart):
+            inner, sequence = _before_stop(part.parts, stop, least)
+            if sequence is not None:
+                return (*kept, *inner), sequence
+        elif isinstance(part, TextPart):
+            start = len(_first_tokens(part.text, least)) if least > 0 else 0
+            places = [
+                (at + len(text), at, text)
+                for text in stop
+                if (at := part.text.find(text, start)) >= 0
+            ]
+            if places:
+                _, at, sequence = min(places)
+                text = part.text[:at]
+                cut = replace(part, text=text, split=_cut_split(part.split, at))
+                return (*kept, *([cut] if text else [])), sequence
+        kept.append(part)
+        least -= _count((part,))
+    return tuple(reply), None

@@ -1,0 +1,73 @@
+"""What a `Player` takes and what it gives: a request, and its answer. Only data may live here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from mockllm.core.errors import NoMatchError, RequestError
+from mockllm.core.http import Target
+from mockllm.core.jsontext import parse_object
+from mockllm.core.record import record
+from mockllm.core.request import Request
+from mockllm.core.seeded import derive
+from mockllm.play.replay.compilation.http_answer import HttpAnswer, error_answer
+from mockllm.play.replay.sessions.exchange import NOTHING, Played
+from mockllm.play.replay.sessions.session import Session
+from mockllm.wire.protocols.base import WireProtocol
+
+
+class ApiCall(NamedTuple):
+    """One request to a `Player`.
+
+    Args:
+        path: as it was sent, with the query; "" where nothing was sent.
+        at: when it came, in seconds after the start of the server.
+        base: the URL by which the client reaches the server, without the path.
+        received_at: when it arrived, in seconds since 1970, by the clock of the entries of its
+            session.
+    """
+
+    protocol: WireProtocol
+    target: Target
+    headers: Mapping[str, str]
+    body: bytes
+    session: Session
+    path: str = ""
+    at: float = 0.0
+    base: str = ""
+    received_at: float = 0.0
+
+    @property
+    def request(self) -> Request | None:
+        """What it requests of a model; None where that cannot be read."""
+        try:
+            return self.protocol.parse(parse_object(self.body), self.target, False)
+        except RequestError:
+            return None
+
+
+@record
+class Answered:
+    """The answer to a request, and what a journal has of it."""
+
+    answer: HttpAnswer
+    played: Played
+
+
+def refused(
+    protocol: WireProtocol,
+    error: RequestError,
+    known: Played = NOTHING,
+    headers: Iterable[tuple[str, str]] = (),
+) -> Answered:
+    """The error answer to a refused request, in the shape of a protocol."""
+    answer = error_answer(protocol, error, derive("refused", error.message), headers=headers)
+    played = replace(
+        known,
+        outcome="unmatched" if isinstance(error, NoMatchError) else "invalid",
+        status=error.status,
+        problems=(error.message,),
+    )
+    return Answered(answer, played)

@@ -1,0 +1,205 @@
+"""The turn that was selected, with values of the request in its texts (`template: true`). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mockllm.core.errors import RequestError
+from mockllm.core.jsontext import parse
+from mockllm.core.request import CallEcho, Message, Request
+from mockllm.play.matching.branching import branched, taken_at, way_after, way_to
+from mockllm.play.matching.conditions import last_user_text
+from mockllm.play.matching.conversation import (
+    Selection,
+    planned_calls,
+    read_history,
+    tool_parts,
+    turn_at,
+    turn_index,
+)
+from mockllm.play.matching.route_selection import RouteRequest, placeholder_values
+from mockllm.play.replay.sessions.exchange import Played
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.route_model import RouteSpec
+from mockllm.scenario.templates import TemplateError, Values, as_text, render_json
+from mockllm.scenario.turn_texts import with_texts
+
+
+def filled(selection: Selection, request: Request) -> Selection:
+    """A selection whose turn has values of the request in its texts.
+
+    Raises:
+        RequestError: a text needs a value that the request does not have.
+    """
+    scenario, index = selection.scenario, selection.index
+    if not scenario.is_template(scenario.turns[index]):
+        return selection
+    values = request_values(request, selection)
+    turn, texts = fill(scenario, selection.turn, scenario.turns[index], values)
+    return selection.playing(turn, texts)
+
+
+def in_form(selection: Selection, request: Request) -> Selection:
+    """A selection whose turn is the form that answers a request, with its values; of several that
+    may be drawn, the first.
+
+    Raises:
+        RequestError: a text needs a value that the request does not have.
+    """
+    selection = branched(selection, request)
+    turn = selection.scenario.turns[selection.index]
+    if turn.one_of:
+        number = selection.form + 1
+        selection = selection.playing(turn.one_of[0].turn, number, number)
+    return filled(selection, request)
+
+
+def fill(
+    scenario: Scenario, number: int, turn: TurnSpec, values: Values
+) -> tuple[TurnSpec, tuple[str, ...]]:
+    """A turn with values in its texts, and these texts.
+
+    Args:
+        number: the index of the turn in the file, for messages.
+    """
+    texts: list[str] = []
+
+    def change(path: tuple[str | int, ...], value: Any) -> Any:
+        try:
+            rendered = render_json(value, values)
+        except TemplateError as error:
+            where = ".".join(map(str, path))
+            raise RequestError(
+                f"Turn {number + 1} of scenario {scenario.name!r}, {where}: {error}.",
+                code="template",
+            ) from None
+        texts.append(as_text(rendered))
+        return rendered
+
+    return with_texts(turn, change), tuple(texts)
+
+
+def request_values(request: Request, selection: Selection) -> Values:
+    """What the paths of templates begin with, of a request for an answer of a model."""
+    history, position = read_history(request.messages), selection.position
+    results = [message for message in history.after if message.role == "tool"]
+    if history.turns or not position:
+        calls = [_call(call) for turn in history.turns[-1:] for call in turn.calls]
+    else:
+        calls = _calls_before(selection, request.api)
+    return {
+        "request": lambda: {
+            "user": last_user_text(request),
+            "system": request.system,
+            "model": request.model,
+            "body": request.body,
+        },
+        "calls": lambda: calls,
+        "call": lambda: _of_result(calls, results),
+        "results": lambda: [_result(message) for message in results],
+        "result": lambda: _result(results[-1]) if results else None,
+        "turn": lambda: position + 1,
+    }
+
+
+def route_values(request: RouteRequest, route: RouteSpec) -> Values:
+    """What the paths of templates begin with, of a request for a route that calls no model."""
+    return {
+        "request": lambda: {
+            "model": request.model,
+            "body": request.fields,
+            "path": placeholder_values(route, request.path),
+            "query": request.parameters,
+        }
+    }
+
+
+def _call(call: CallEcho) -> Mapping[str, Any]:
+    return {"name": call.name, "id": call.id, "arguments": _json(call.arguments)}
+
+
+def _calls_before(selection: Selection, api: str) -> list[Mapping[str, Any]]:
+    """The calls of the answer that a request names by its id, as the scenario has them. Arguments
+    that had values of an earlier request are not known."""
+    before, position = selection.scenario, selection.position - 1
+    spec, planned = turn_at(before, position, api), planned_calls(before, position, api)
+    if spec is None or planned is None:
+        return []
+    return [
+        {"name": call.name, "id": call.id}
+        if "{{" in (part.arguments or "") and before.is_template(spec)
+        else _call(CallEcho(call.id, call.name, part.arguments or "{}"))
+        for call, part in zip(planned, tool_parts(spec.reply), strict=True)
+    ]
+
+
+def _of_result(calls: Sequence[Mapping[str, Any]], results: Sequence[Message]) -> Any:
+    """The call that the last result answers, else the last call; None where there is none."""
+    last = results[-1] if results else None
+    answered = [
+        call for call in calls if last and (call["id"] or call["name"]) in (last.call_id, last.name)
+    ]
+    return next(reversed(answered or calls), None)
+
+
+def _result(message: Message) -> Mapping[str, Any]:
+    return {
+        "text": message.text,
+        "json": _json(message.text),
+        "name": message.name,
+        "id": message.call_id,
+    }
+
+
+def _json(text: str) -> Any:
+    """The JSON value of a text; a text that is none is itself."""
+    try:
+        return parse(text)
+    except ValueError:
+        return text
+
+
+def played_selection(
+    scenario: Scenario, played: Played, request: Request | None = None
+) -> Selection | None:
+    """The selection that answered a request, from what the journal has of it; None where no turn
+    did, or the scenario is another one now.
+
+    Args:
+        scenario: as it is written.
+        request: None: its values are not put into the texts.
+
+    Raises:
+        RequestError: the request does not have them any more.
+    """
+    position, turn = played.position, played.turn
+    if position is None or turn is None or turn >= len(scenario.turns):
+        return None
+    if not scenario.varies:
+        return (
+            None if turn_index(scenario, position) is None else Selection(scenario, position, turn)
+        )
+    if played.form >= len(scenario.turns[turn].forms()):
+        return None
+    selection = Selection(way_to(scenario, position, turn, played.form), position, position)
+    return selection if request is None else filled(selection, request)
+
+
+def played_turn(scenario: Scenario, played: Played) -> TurnSpec | None:
+    """The turn that answered a request, without its values; None where there is none."""
+    selection = played_selection(scenario, played)
+    return (
+        None
+        if selection is None
+        else selection.scenario.turns[selection.index].for_api(played.api or "")
+    )
+
+
+def way_on(scenario: Scenario, played: Played, request: Request) -> Scenario:
+    """A scenario as its conversation goes on after an answer that the journal has."""
+    position, turn = played.position, played.turn
+    if not scenario.varies or position is None or turn is None or turn >= len(scenario.turns):
+        return scenario
+    taken = taken_at(scenario, position, turn, played.form)
+    return way_after(scenario, position, taken, request, ())

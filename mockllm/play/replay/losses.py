@@ -1,0 +1,150 @@
+"""What of a scenario a protocol cannot express, turn by turn, as messages for people.
+
+The losses are the differences between a turn and the protocol's `project` of it, which the laws
+hold to what the encoder really sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from mockllm.core.events import Cite
+from mockllm.core.timeline import normal
+from mockllm.core.turn import Media, Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
+from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.scenario.model import Scenario
+from mockllm.wire.protocols.base import WireProtocol
+
+_STATED = ("service_tier", "fingerprint")
+"""What a turn states of its answer that is no content (`WireProtocol.stated`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What one turn loses over one protocol."""
+
+    scenario: str
+    turn: int
+    api: str
+    what: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.scenario}: turn {self.turn} over {self.api}: {'; '.join(self.what)}"
+
+
+def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> Iterator[Loss]:
+    """The losses of a scenario's turns over each protocol that it plays over.
+
+    Turns that are HTTP errors or `auto` have none.
+    """
+    for api, protocol in protocols.items():
+        if not scenario.plays_over(api):
+            continue
+        for position in range(len(scenario.turns)):
+            spec = scenario.turns[position].for_api(api)
+            if spec.http is not None or spec.is_auto:
+                continue
+            turn = resolve(scenario, position, api)
+            lost = (name for name in _STATED if getattr(spec, name) and name not in protocol.stated)
+            what = (
+                *_differences(turn, normal(protocol.project(turn)), api),
+                *(f"{name} is not sent" for name in lost),
+                *(["choices are not sent"] if spec.choices and protocol.choices is None else ()),
+            )
+            if what:
+                yield Loss(scenario.name, position + 1, api, what)
+
+
+def _differences(written: Turn, received: Turn, api: str) -> Iterator[str]:
+    """How the turn that a client receives differs from the written one."""
+    if written.refusal and received.text == written.text + written.refusal:
+        yield "the refusal is sent as text"
+        written = replace(written, parts=(Text((received.text,)), *written.tool_calls))
+    for name in ("text", "reasoning", "refusal"):
+        before, after = getattr(written, name), getattr(received, name)
+        if before != after:
+            difference = "is not sent" if not after else "differs"
+            yield f"the {name} {difference}" if before else f"there is {name} that was not written"
+    yield from _call_differences(written, received)
+    if written.finish != received.finish:
+        yield f"finish {written.finish} reads as {received.finish}"
+    if written.usage != received.usage:
+        yield "usage is not sent" if received.usage is None else "usage differs"
+    yield from _detail_differences(written, received, api)
+    if written.whole() == received.whole() and _fragments(written) != _fragments(received):
+        yield "fragments are cut differently"
+
+
+def _call_differences(written: Turn, received: Turn) -> Iterator[str]:
+    before, after = written.tool_calls, received.tool_calls
+    if [call.name for call in before] != [call.name for call in after]:
+        yield f"of {len(before)} calls {len(after)} are sent"
+        return
+    if [call.id for call in before] != [call.id for call in after]:
+        yield "ids of calls are not sent"
+    if [call.arguments for call in before] != [call.arguments for call in after]:
+        yield "arguments are rewritten"
+    elif [call.fragments for call in before] != [call.fragments for call in after]:
+        yield "arguments are sent whole"
+
+
+def _detail_differences(written: Turn, received: Turn, api: str) -> Iterator[str]:
+    if _values(written, Reasoning, "signature") != _values(received, Reasoning, "signature"):
+        yield "the signature of the reasoning differs"
+    if any(_values(written, Reasoning, "summary")) and not any(
+        _values(received, Reasoning, "summary")
+    ):
+        yield "reasoning is not marked as a summary"
+    yield from _citation_differences(_citations(written), _citations(received))
+    if any(_values(written, Text, "logprobs")) and not any(_values(received, Text, "logprobs")):
+        yield "log probabilities are not sent"
+    yield from _media_differences(written, received)
+    if len(_opaque(written, api)) > len(_opaque(received, api)):
+        yield "not all frames of the scenario are sent"
+
+
+def _citation_differences(written: list[Cite], received: list[Cite]) -> Iterator[str]:
+    if written and not received:
+        yield "citations are not sent"
+    elif len(received) < len(written) and any(cite.passage for cite in written):
+        yield "citations of documents are not sent"
+    elif any(cite.passage for cite in written) and not any(cite.passage for cite in received):
+        yield "places in cited documents are not sent"
+
+
+def _citations(turn: Turn) -> list[Cite]:
+    return [cite for part in turn.parts if isinstance(part, Text) for cite in part.citations]
+
+
+def _media_differences(written: Turn, received: Turn) -> Iterator[str]:
+    if len(_media(written, "image/")) > len(_media(received, "image/")):
+        tools = len(_values(received, ServerTool, "kind")) - len(
+            _values(written, ServerTool, "kind")
+        )
+        yield "images are sent as calls of a tool" if tools > 0 else "images are not sent"
+    sounds, heard = _media(written, "audio/"), _media(received, "audio/")
+    if sounds and not heard:
+        yield "sound is not sent"
+    elif any(sound.transcript for sound in sounds) and not any(sound.transcript for sound in heard):
+        yield "the transcript of the sound is not sent"
+
+
+def _media(turn: Turn, kind: str) -> list[Media]:
+    return [
+        part for part in turn.parts if isinstance(part, Media) and part.media_type.startswith(kind)
+    ]
+
+
+def _values(turn: Turn, kind: type, name: str) -> list[object]:
+    """An attribute of all parts of a kind."""
+    return [getattr(part, name) for part in turn.parts if isinstance(part, kind)]
+
+
+def _opaque(turn: Turn, api: str) -> list[Opaque]:
+    return [part for part in turn.parts if isinstance(part, Opaque) and part.api == api]
+
+
+def _fragments(turn: Turn) -> tuple[object, ...]:
+    own = [part for part in turn.parts if not isinstance(part, Opaque | ToolCall)]
+    return tuple(part.fragments for part in own)

@@ -1,0 +1,473 @@
+"""From the body of a request to its answer: parsing, selection, validation and compilation.
+
+It sends nothing. The server, `mockllm show`, the checking kit and tests answer with a `Player`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from mockllm.core.errors import NoMatchError, RequestError
+from mockllm.core.jsontext import parse_object
+from mockllm.core.later import later
+from mockllm.core.request import Request
+from mockllm.play.matching.conversation import Selection, turn_at
+from mockllm.play.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
+from mockllm.play.matching.request_validation import check_continuation, check_expectations
+from mockllm.play.matching.select import select
+from mockllm.play.replay.call import Answered, ApiCall, refused
+from mockllm.play.replay.compilation.compiler import Replayer
+from mockllm.play.replay.decision import (
+    Decision,
+    RequestCache,
+    RequestKey,
+    attempt_answer,
+    draw,
+    for_request,
+)
+from mockllm.play.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.play.replay.latency.schedule import NO_LATENCY, Draw, LatencyPlan
+from mockllm.play.replay.lookups import Lookups
+from mockllm.play.replay.request_headers import (
+    FAULT_HEADER,
+    QUIRK_HEADER,
+    requested_faults,
+    requested_quirks,
+)
+from mockllm.play.replay.sessions.exchange import Played
+from mockllm.play.replay.sessions.session import Session
+from mockllm.scenario.model import Match, Scenario, TurnSpec
+from mockllm.scenario.part_model import AutoPart
+from mockllm.wire.protocols.base import Operation, WireProtocol
+
+if TYPE_CHECKING:
+    from mockllm.play.matching.route_selection import RouteRequest
+    from mockllm.play.replay.compilation.tape_player import RecordedAnswer, Recordings
+    from mockllm.play.replay.route_player import RoutePlayer
+
+FALLBACK = Scenario(
+    name="fallback-auto",
+    description="Answers anything that no scenario answers.",
+    match=Match(anything=True),
+    turns=(TurnSpec(reply=(AutoPart(),), repeat=True),),
+)
+"""The scenario that `--fallback auto` adds where no scenario of the files has `match: any`."""
+
+_MAX_KEPT = 128 * 1024
+"""Larger answers, in bytes, are only in the cache of the replayer, which is bounded in bytes."""
+
+
+@dataclass(slots=True)
+class Deciding:
+    """What has been found out about a request so far."""
+
+    request: Request | None = None
+    selection: Selection | None = None
+
+
+def _known(decision: Deciding | Decision, api: str) -> Played:
+    """What a journal has of a request that is refused."""
+    played, request, selection = Played(api=api), decision.request, decision.selection
+    if request is not None:
+        played = replace(played, model=request.model, stream=request.stream)
+    if selection is not None:
+        name, turn, position = selection.scenario.name, selection.turn, selection.position
+        played = replace(played, scenario=name, turn=turn, position=position, form=selection.form)
+    return played
+
+
+class Player:
+    """Answers requests with scenarios.
+
+    Args:
+        scenarios: or the index of another player, whose scenarios answer.
+        strict: refuse requests that the real services refuse.
+        fallback: answer requests that no scenario answers with a reply made from the request; an
+            `AutoPart` says how long it is.
+        quirks: of every streamed answer, as in `wire.quirks`; requests may add others.
+        named: the name of the scenario that answers every request that names none.
+        speed: of the pauses of answers with faults; the faults' own pauses stay.
+        faults: which answers have which faults; an answer that has faults of its own keeps these
+            alone.
+        latency: how long answers take that have no times of their own.
+        running: counts the answers that are on their way.
+    """
+
+    def __init__(
+        self,
+        scenarios: Iterable[Scenario] | ScenarioIndex,
+        *,
+        strict: bool = True,
+        fallback: bool | AutoPart = False,
+        quirks: Iterable[str] = (),
+        named: str | None = None,
+        speed: float = 1.0,
+        faults: FaultPlan = NO_PLAN,
+        latency: LatencyPlan = NO_LATENCY,
+        running: Callable[[], int] = int,
+    ) -> None:
+        self.speed = speed
+        self.served = (
+            scenarios if isinstance(scenarios, ScenarioIndex) else ScenarioIndex(scenarios)
+        )
+        if fallback and not self.served.fallbacks:
+            added = FALLBACK
+            if isinstance(fallback, AutoPart):
+                turn = replace(FALLBACK.turns[0], reply=(fallback,))
+                added = replace(FALLBACK, turns=(turn,))
+            self.served = ScenarioIndex((*self.served.scenarios, added))
+        self.has_routes = any(scenario.route is not None for scenario in self.served.scenarios)
+        """Whether any scenario answers a route that calls no model."""
+        self.strict, self.fallback = strict, bool(fallback)
+        self.named = named
+        self.no_match: Callable[[ApiCall, NoMatchError], Decision] | None = None
+        """Decides about requests that no scenario answers; None: they are refused."""
+        self._quirks = tuple(quirks)
+        self._faults = faults
+        self._latency, self._running = latency, running
+        self._replayer = Replayer(latency.latency)
+        self.lookups = Lookups(self.served, self._replayer, speed)
+        self._cache = RequestCache()
+        self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
+
+    def play(self, call: ApiCall) -> Answered:
+        """The answer to a request."""
+        answered = self.play_without_plan(call)
+        return self._with_drawn_faults(call, answered) if self._faults.choices else answered
+
+    def play_without_plan(self, call: ApiCall) -> Answered:
+        """The answer to a request that none of the faults of the server's plan strikes."""
+        key = (
+            call.protocol.name,
+            call.body,
+            *call.target.key,
+            *map(call.headers.get, self._headers),
+        )
+        decision = self._cache.decisions.get(key) or Deciding()
+        try:
+            if isinstance(decision, Deciding):
+                decision = self._decided(call, key, decision)
+            return self._play(call, decision)
+        except RequestError as error:
+            return refused(call.protocol, error, _known(decision, call.protocol.name))
+
+    def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
+        faults = self._faults.draw(call.session.name, call.session.requests_before + 1, call.at)
+        if not faults or answered.answer.fault or answered.played.outcome not in _PLAYED:
+            return answered
+        from mockllm.play.replay.broken_answer import break_answered
+        from mockllm.play.replay.filling import played_selection
+
+        scenario = self.served.by_name.get(answered.played.scenario or "")
+        selection = None if scenario is None else played_selection(scenario, answered.played)
+        way = scenario if selection is None else selection.scenario
+        return break_answered(call, answered, faults, way, self.speed)
+
+    def _play(self, call: ApiCall, decision: Decision) -> Answered:
+        spec, session = decision.spec, call.session
+        # Before anything is counted: `NotDoneError` starts the call again.
+        recorded = None if decision.answered is not None else self._recorded(decision, call)
+        notes: tuple[str, ...] = ()
+        if decision.answered is None or spec.attempts:
+            notes = _sample_notes(decision, recorded)
+        attempt = 1
+        if spec.attempts:
+            tries = [self._recorded(decision, call, attempted) for attempted in spec.attempts]
+            selection = decision.selection
+            attempt += session.attempt(selection.scenario, selection.position, len(spec.attempts))
+            if attempt <= len(spec.attempts):
+                return self._make(call, decision, attempt, tries[attempt - 1], notes)
+        return self._play_turn(call, decision, attempt, recorded, notes)
+
+    def _play_turn(
+        self,
+        call: ApiCall,
+        decision: Decision,
+        attempt: int,
+        recorded: RecordedAnswer | None,
+        notes: tuple[str, ...],
+    ) -> Answered:
+        session = call.session
+        if decision.spec.one_of:
+            decision = draw(decision, call.body, attempt, session)
+        selection = decision.selection
+        repeated = False
+        if selection.scenario.turns[selection.index].recorded is not None:
+            repeated = session.repeats(selection.scenario, selection.turn)
+        session.note_played(selection.scenario.name, selection.turn)
+        answered = decision.answered
+        if answered is None:
+            answered = self._make(call, decision, attempt, recorded, notes)
+            if answered.answer.size <= _MAX_KEPT and answered.answer.pace is None:
+                decision.answered = answered
+        if (attempt, repeated) != (answered.played.attempt, answered.played.repeated):
+            played = replace(answered.played, attempt=attempt, repeated=repeated)
+            answered = replace(answered, played=played)
+        id, conversation = answered.answer.id, decision.request.conversation
+        if id is not None and conversation is not None:
+            session.keep_conversation(conversation, id.partition("_")[2])
+        return answered
+
+    def _make(
+        self,
+        call: ApiCall,
+        decision: Decision,
+        attempt: int,
+        recorded: RecordedAnswer | None,
+        notes: tuple[str, ...],
+    ) -> Answered:
+        """The answer of a try: its recording, or one that is made from what is written."""
+        spec, request, selection = decision.spec, decision.request, decision.selection
+        is_last = attempt > len(spec.attempts)
+        why, problems = ("", ()) if recorded is None else (recorded.why, recorded.problems)
+        is_reply = recorded is None or recorded.answer is None
+        http = (spec if is_last else spec.attempts[attempt - 1]).http if is_reply else None
+        is_made_stream = is_reply and http is None and request.stream
+        wait = None if http is None else http.retry_after
+        answer = attempt_answer(
+            self._replayer,
+            decision,
+            call.protocol,
+            attempt,
+            recorded,
+            self.speed,
+            partial(self._draw, call.session),
+        )
+        stored = call.protocol.stored
+        is_kept = stored is None or stored.is_stored(request.body)
+        played = Played(
+            outcome="played" if is_last and spec.http is None else "error",
+            status=answer.status,
+            problems=notes or problems,
+            api=call.protocol.name,
+            model=request.model,
+            stream=request.stream,
+            scenario=selection.scenario.name,
+            turn=selection.turn,
+            position=selection.position,
+            attempt=attempt,
+            form=selection.form,
+            quirks=decision.quirks if is_made_stream else (),
+            recorded=why,
+            retry_after=None if wait is None else wait / 1_000_000,
+            answer_id=answer.id if is_kept else None,
+        )
+        return Answered(answer, played)
+
+    def _draw(self, session: Session) -> Draw:
+        """What the times of the next answer of a session are drawn from."""
+        number = session.requests_before + 1
+        return Draw(self._latency.seed, session.name, number, self._running())
+
+    def _decided(self, call: ApiCall, key: RequestKey, deciding: Deciding) -> Decision:
+        """A new decision for a request, which is kept for equal ones."""
+        try:
+            decision = self.decide(call, self.strict, deciding)
+        except NoMatchError as error:
+            if self.no_match is None:
+                raise
+            decision = self.no_match(call, error)
+        except RequestError as refusal:
+            decision = self._accepted_upstream(refusal, call)
+        if decision.lasting:
+            self._cache.keep(key, decision)
+        return decision
+
+    def _recorded(
+        self, decision: Decision, call: ApiCall, attempt: TurnSpec | None = None
+    ) -> RecordedAnswer | None:
+        """The recording of a turn, or of an earlier try; or why it is not played. None for one
+        without a recording."""
+        selection = decision.selection
+        if (attempt or selection.scenario.turns[selection.index]).recorded is None:
+            return None
+        return self.recordings.play(
+            selection.scenario,
+            selection.index,
+            call.protocol,
+            stream=decision.request.stream,
+            quirks=bool(decision.quirks) and attempt is None,
+            attempt=attempt,
+        )
+
+    @cached_property
+    def recordings(self) -> Recordings:
+        """The recorded answers. Their modules are imported with the first one."""
+        from mockllm.play.replay.compilation.tape_player import Recordings
+
+        return Recordings()
+
+    @cached_property
+    def routes(self) -> RoutePlayer:
+        """What answers routes that call no model. Its modules are imported with the first such
+        request."""
+        from mockllm.play.replay.route_player import RoutePlayer
+
+        return RoutePlayer(self.served.scenarios, self.named, self.speed)
+
+    def play_route(self, request: RouteRequest, session: Session) -> Answered | None:
+        """The answer to a request that calls no model; None where no scenario has its route."""
+        return self.routes.play(request, session) if self.has_routes else None
+
+    def decide(self, call: ApiCall, strict: bool, deciding: Deciding) -> Decision:
+        """The decision for a request: which turn answers it.
+
+        Args:
+            deciding: gets what is found out on the way, also where the request is refused.
+
+        Raises:
+            RequestError: no scenario answers the request, or it is refused.
+        """
+        protocol = call.protocol
+        parsed = protocol.parse(parse_object(call.body), call.target, strict)
+        deciding.request = parsed
+        request = self._with_scenario(self._with_previous(parsed, call), call)
+        selection = self._selected(request, call)
+        deciding.request, deciding.selection = request, selection
+        lasting = (
+            parsed.conversation is None
+            and parsed.previous == request.previous
+            and len(selection.recordings) <= 1
+        )
+        if selection.continued and strict:
+            check_continuation(selection, request, protocol)
+        if selection.scenario.varies:
+            from mockllm.play.matching.branching import branched  # few scenarios need it
+
+            selection = branched(selection, request)
+            deciding.selection = selection
+        spec = turn_at(selection.scenario, selection.position, protocol.name)
+        assert spec is not None
+        _check_request(request, selection, spec, call, strict)
+        return self._decision(request, selection, spec, call, lasting)
+
+    def _with_previous(self, request: Request, call: ApiCall) -> Request:
+        """The request with the token of the answer that it continues, if the session knows it."""
+        if request.conversation is not None and request.previous is None:
+            request = replace(request, previous=call.session.conversation(request.conversation))
+        if request.previous is None:
+            return request
+        previous = self._previous(request.previous, call.protocol, call.session)
+        return replace(request, previous=previous)
+
+    def _with_scenario(self, request: Request, call: ApiCall) -> Request:
+        """The request with the scenario that the player or its model field names."""
+        if self.named is not None and not named_scenario(self.served, request, call.headers):
+            return replace(request, scenario=self.named)
+        if "@" in request.model and request.scenario is None:
+            plain, name = split_model(self.served, request.model)
+            if name is not None:
+                return replace(request, model=plain, scenario=name)
+        return request
+
+    def _selected(self, request: Request, call: ApiCall) -> Selection:
+        """The turn that answers; of several recordings of one request, the next one."""
+        selection = select(self.served, request, call.headers)
+        if len(selection.recordings) <= 1:
+            return selection
+        # They are played in their order, then the last one again.
+        unplayed = call.session.next_unplayed(selection.recordings)
+        return selection.with_turn(*(unplayed or selection.recordings[-1]))
+
+    def _decision(
+        self, request: Request, selection: Selection, spec: TurnSpec, call: ApiCall, lasting: bool
+    ) -> Decision:
+        """The decision for a turn, with what the server and the headers of the request add."""
+        quirks, headers = self._quirks, call.headers
+        if QUIRK_HEADER in headers:
+            quirks += requested_quirks(headers[QUIRK_HEADER])
+        faults = requested_faults(headers[FAULT_HEADER]) if FAULT_HEADER in headers else ()
+        if faults:
+            spec = replace(spec, fault=spec.fault + faults)
+        if spec.fault:  # a redirect names the path of the request, which is no part of the key
+            lasting = lasting and all(fault.name != "redirect" for fault in spec.fault)
+        decision = Decision(
+            request, selection, spec, quirks, lasting, path=call.path, faults=faults
+        )
+        return decision if spec.one_of else for_request(decision)
+
+    def _accepted_upstream(self, refusal: RequestError, call: ApiCall) -> Decision:
+        """The decision for a request that the API refuses but a recorded service accepted.
+
+        Its turn must be recorded, and the recorded request must be refused for the same reason.
+
+        Raises:
+            RequestError: the refusal, where that is not so.
+        """
+        if not self.strict:
+            raise refusal
+        try:
+            decision = self.decide(call, False, Deciding())
+        except RequestError:
+            raise refusal from None
+        recorded = decision.selection.scenario.turns[decision.selection.index].recorded
+        if recorded is None:
+            raise refusal
+        from mockllm.play.replay.compilation.tape_player import accepted_request, same_refusal
+
+        read = partial(accepted_request, recorded, call.protocol)
+        accepted = later(("request", recorded, call.protocol.name), read)
+        if accepted is None:
+            raise refusal
+        recorded_call = call._replace(
+            target=accepted.target,
+            body=accepted.body,
+            session=Session(call.session.name),
+        )
+        try:
+            self.decide(recorded_call, True, Deciding())
+        except RequestError as refused_again:
+            if same_refusal(refused_again, refusal):
+                return decision
+        raise refusal
+
+    def _previous(self, id: str, protocol: WireProtocol, session: Session) -> str:
+        """The token of the answer with this id, which has no prefix. Answers that were played as
+        recorded have the id of the recorded service, others have a token as their id."""
+        prefix = protocol.stored.prefix if protocol.stored is not None else ""
+        known = session.answer(f"{prefix}{id}") or session.answer(id)
+        if known is None or known.played.recorded != "exact" or known.played.position is None:
+            return id
+        scenario = self.served.by_name.get(known.scenario or "")
+        return id if scenario is None else mint_token(scenario, known.played.position)
+
+    def look_up(self, call: ApiCall, operation: Operation) -> Answered:
+        """The answer to an operation besides `generate`."""
+        try:
+            if operation in call.protocol.jobs:
+                from mockllm.play.replay.service_jobs import answer_job
+
+                return answer_job(call, operation, self)
+            return self.lookups.answer(call, operation)
+        except RequestError as error:
+            return refused(call.protocol, error, Played(api=call.protocol.name))
+
+
+def _check_request(
+    request: Request, selection: Selection, spec: TurnSpec, call: ApiCall, strict: bool
+) -> None:
+    if not strict and spec.is_auto and not (request.model and request.messages):
+        # An automatic answer would hide a mistake that hardly any service accepts.
+        call.protocol.parse(request.body, call.target, True)
+    if spec.request is not None:
+        check_expectations(selection, spec, request, call.protocol)
+
+
+_PLAYED = ("played", "error")
+"""The outcomes of answers that faults of a plan strike."""
+
+
+def _sample_notes(decision: Decision, recorded: RecordedAnswer | None) -> tuple[str, ...]:
+    """What is to be said of the reply of a turn, or of a try before it, that is made from the
+    request."""
+    if recorded is not None and recorded.answer is not None:
+        return ()
+    spec = decision.spec
+    if not any(answer.is_auto for answer in (*spec.forms(), *spec.attempts)):
+        return ()
+    from mockllm.play.replay.auto.autoreply import sample_notes
+
+    return sample_notes(decision.request)

@@ -1,0 +1,204 @@
+"""The jobs of a session, as the job routes of a service see them: see
+`mockllm.wire.protocols.jobs`.
+
+What a request made is that request, in the journal of the session. The requests of a batch are
+answered by the scenarios anew whenever that is looked up, in a session of their own: so each is the
+first try of its turn, and every process and every look-up have the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, reduce
+from operator import or_
+from typing import Protocol
+
+from mockllm.core.errors import RequestError
+from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import json_bytes
+from mockllm.core.seeded import derive
+from mockllm.play.matching.index import ScenarioIndex
+from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.replay.call import Answered, ApiCall, refused
+from mockllm.play.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
+from mockllm.play.replay.filling import played_turn
+from mockllm.play.replay.jobs import JobProgress, delete_job, deletions_of, is_deleted
+from mockllm.play.replay.lookups import find_fallback
+from mockllm.play.replay.sessions.exchange import Exchange, Played
+from mockllm.play.replay.sessions.session import Session
+from mockllm.play.replay.sessions.shortened_bodies import MAX_BODY
+from mockllm.scenario.route_model import JobSpec, Pending
+from mockllm.wire.protocols.base import Operation, WireProtocol, dumps
+from mockllm.wire.protocols.jobs import JobCall, JobReply, KeptRequest, WorkItem, WorkOutcome
+from mockllm.wire.protocols.records import JobState
+from mockllm.wire.protocols.route_matching import detect
+from mockllm.wire.protocols.values import json_value
+
+USUAL = Pending(polls=1)
+"""How long a batch is pending whose turns say nothing of it."""
+
+
+_MAKING: frozenset[Operation] = frozenset({"create_file", "create_batch"})
+"""The operations whose requests are kept: they are what the requests made."""
+
+
+class RequestPlayer(Protocol):
+    """What answers the requests of a batch: a `mockllm.play.replay.player.Player`."""
+
+    served: ScenarioIndex
+    speed: float
+    fallback: bool
+
+    def play_without_plan(self, call: ApiCall) -> Answered: ...
+
+    def play_route(self, request: RouteRequest, session: Session) -> Answered | None: ...
+
+
+def answer_job(call: ApiCall, operation: Operation, player: RequestPlayer) -> Answered:
+    """The answer to an operation of `WireProtocol.jobs`.
+
+    Raises:
+        RequestError: it is refused.
+    """
+    jobs = SessionJobs(call, player)
+    sent = JobCall(jobs, call.target, call.headers, call.body, call.base)
+    if operation in _MAKING and len(call.body) > MAX_BODY:
+        raise RequestError(
+            f"The request has {len(call.body)} bytes, and mockllm keeps {MAX_BODY} bytes of one. "
+            "Send a smaller file or batch.",
+            status=413,
+        )
+    reply = call.protocol.jobs[operation](sent)
+    played = Played("played", 200, api=call.protocol.name, answer_id=reply.id or None)
+    return Answered(_http_answer(reply), played)
+
+
+def _http_answer(reply: JobReply) -> HttpAnswer:
+    body = reply.body
+    data = body if isinstance(body, bytes) else json_bytes(dumps(body))
+    headers = {"content-type": reply.content_type, **CORS}
+    parts = [TimedBytes(0, data)] if data else []
+    return bytes_answer(200, headers.items(), parts, streamed=False)
+
+
+class SessionJobs:
+    """What the requests of a session made (`mockllm.wire.protocols.jobs.Jobs`)."""
+
+    def __init__(self, call: ApiCall, player: RequestPlayer) -> None:
+        self._call, self._session, self._player = call, call.session, player
+
+    def _key(self, kind: str) -> str:
+        return f"{kind} of {self._call.protocol.name}"
+
+    def new(self, kind: str) -> str:
+        key = self._key(kind)
+        return _token(key, self._session.add_to(key))
+
+    def tokens(self, kind: str) -> Sequence[str]:
+        key = self._key(kind)
+        return [_token(key, number) for number in reversed(range(self._session.add_to(key, 0)))]
+
+    def expect(self, ids: Sequence[str]) -> None:
+        self._session.expect(ids, map(deletions_of, ids))
+
+    def find(self, id: str, *, even_deleted: bool = False) -> KeptRequest | None:
+        if not even_deleted and self.is_deleted(id):
+            return None
+        exchange = self._session.answer(id)
+        if exchange is None:
+            return None
+        return KeptRequest(exchange.path.partition("?")[0], exchange.headers, exchange.body)
+
+    def delete(self, id: str) -> None:
+        delete_job(self._session, id)
+
+    def is_deleted(self, id: str) -> bool:
+        return is_deleted(self._session, id)
+
+    def work(self, id: str, items: Sequence[WorkItem]) -> SessionWork:
+        created = self._session.answer(id)
+        assert created is not None
+        return SessionWork(self._call, self._player, id, created, items)
+
+
+def _token(key: str, number: int) -> str:
+    return derive(key, number)
+
+
+class SessionWork:
+    """The requests of one batch (`mockllm.wire.protocols.jobs.Work`)."""
+
+    def __init__(
+        self,
+        call: ApiCall,
+        player: RequestPlayer,
+        id: str,
+        created: Exchange,
+        items: Sequence[WorkItem],
+    ) -> None:
+        self._call, self._player, self._id = call, player, id
+        self._created, self._items = created, items
+
+    @cached_property
+    def _answers(self) -> Sequence[tuple[WorkOutcome, JobSpec | None]]:
+        session = Session(self._call.session.name)
+        return [self._answer(item, session) for item in self._items]
+
+    @property
+    def outcomes(self) -> Sequence[WorkOutcome]:
+        return [outcome for outcome, _ in self._answers]
+
+    @property
+    def _progress(self) -> JobProgress:
+        written = [job.pending for _, job in self._answers if job is not None]
+        pending = reduce(or_, written) if written else USUAL
+        session, created, now = self._call.session, self._created, self._call.received_at
+        return JobProgress(session, self._id, created, pending, now, self._player.speed)
+
+    def state(self, *, polled: bool = False) -> JobState:
+        return self._progress.state(polled=polled)
+
+    def cancel(self) -> JobState:
+        return self._progress.cancel()
+
+    def _answer(self, item: WorkItem, session: Session) -> tuple[WorkOutcome, JobSpec | None]:
+        body = json_bytes(dumps(item.body))
+        protocol, answered = self._play(item.path, body, session)
+        played, answer = answered.played, answered.answer
+        if played.scenario is not None and played.turn is not None:
+            self._call.session.note_played(played.scenario, played.turn)
+        value = json_value(b"".join(answer.data))
+        if value is None or answer.fault is not None or answer.ending != "complete":
+            error = RequestError("The answer to this request broke off.", status=500)
+            return WorkOutcome(500, protocol.error_body(error)), None
+        job = self._job(protocol, played)
+        return WorkOutcome(answer.status, value, expired=job is not None and job.expires), job
+
+    def _job(self, protocol: WireProtocol, played: Played) -> JobSpec | None:
+        scenario = self._player.served.by_name.get(played.scenario or "")
+        if scenario is None or scenario.route is not None:
+            return None
+        turn = played_turn(scenario, played)
+        return None if turn is None else turn.job
+
+    def _play(self, path: str, body: bytes, session: Session) -> tuple[WireProtocol, Answered]:
+        """The answer to a request that is posted to a path, and whose form its errors have."""
+        headers = {**self._created.headers, "content-type": "application/json"}
+        route = RouteRequest("POST", path, "", headers, body)
+        found = detect("POST", path, body)
+        if found.protocol is not None:
+            call = ApiCall(found.protocol, found.target, headers, body, session, path)
+            return found.protocol, self._player.play_without_plan(call)
+        protocol = self._call.protocol
+        answered = self._player.play_route(route, session)
+        if answered is not None:
+            return protocol, answered
+        fallback = find_fallback("POST", path) if self._player.fallback else None
+        try:
+            if fallback is None:
+                message = f"No scenario answers POST {path}."
+                raise RequestError(message, status=404, code="no_scenario")
+            answer = fallback.answer(route)
+        except RequestError as error:
+            return protocol, refused(protocol, error)
+        return protocol, Answered(answer, Played("played", answer.status))

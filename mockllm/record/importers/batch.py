@@ -1,0 +1,321 @@
+"""Imports files into a folder of scenarios, with a result for each exchange: `mockllm import`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from mockllm.core.errors import UsageError, WireError
+from mockllm.play.replay.sessions.session import Session
+from mockllm.play.tapes.captured import Captured
+from mockllm.record.importers import aimock
+from mockllm.record.importers.file_formats import READERS, detect
+from mockllm.record.importers.reading import Entry, Unread
+from mockllm.record.recording.drafting.draft import Draft, Line, Origin
+from mockllm.record.recording.drafting.drafts import Drafting
+from mockllm.record.recording.drafting.matches import MatchRule
+from mockllm.record.recording.finding import not_found, player_of, recorded_before
+from mockllm.record.recording.store.folder import Folder
+from mockllm.record.redaction.credentials import masked_url
+from mockllm.record.redaction.redact import Redactor
+from mockllm.scenario.model import Scenario
+from mockllm.scenario.precedence import match_key
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is done (`files read`), how many of it are done, and of how many."""
+
+_Item = TypeVar("_Item")
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Shows nothing."""
+
+
+def counted(items: Sequence[_Item], what: str, progress: Progress) -> Iterator[_Item]:
+    """The items; reports each as done when the next one is requested."""
+    total = len(items)
+    for done, item in enumerate(items):
+        progress(what, done, total)
+        yield item
+    progress(what, total, total)
+
+
+_NO_KIND = (
+    "it is no VCR cassette, HTTP archive, flow file of mitmproxy, event stream or fixture file of "
+    "aimock"
+)
+
+
+_MOST_TOGETHER = 100
+"""Exchanges that are written together: the disk is waited for once for all of them."""
+
+_GENERIC = ("answer", "body", "output", "response", "stream")
+"""Names of files that say nothing: the name of the folder is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """The result for one exchange, or for a file without exchanges."""
+
+    line: Line
+    request: str = ""
+
+    def __str__(self) -> str:
+        request = f"  {self.request}" if self.request else ""
+        return f"{self.line.source}{request} -> {self._outcome()}"
+
+    @property
+    def details(self) -> str:
+        """Why it was skipped; else what is notable besides scenario and turn, "" if nothing is."""
+        if self.line.outcome == "skipped":
+            return self.line.description
+        return self.line.description.partition("; ")[2]
+
+    def _outcome(self) -> str:
+        line = self.line
+        if line.outcome == "skipped":
+            return f"skipped: {self.details}"
+        parts = [self.details] if self.details else []
+        if line.not_found:
+            parts.append(f"NOT FOUND AGAIN: {line.not_found}")
+        if line.outcome == "neutral":
+            parts.insert(0, "neutral")
+        return f"scenario {line.scenario} turn {(line.turn or 0) + 1}: {'; '.join(parts)}"
+
+
+def import_files(
+    paths: Iterable[Path],
+    folder: Folder,
+    *,
+    redactor: Redactor | None = None,
+    match: MatchRule | None = None,
+    join: bool = False,
+    progress: Progress = no_progress,
+    entries: Mapping[Path, Iterable[Entry]] = MappingProxyType({}),
+) -> list[ImportResult]:
+    """Writes the scenarios of files; returns a result for each exchange, in the order of the files.
+
+    Args:
+        join: whether exchanges of different files, and of the folder, may be one conversation.
+        entries: those of files that need not be read, by their paths.
+    """
+    redactor = redactor or Redactor()
+    batch = _Batch(folder, redactor, join=join, entries=entries)
+    several = list(paths)
+    batch.root = _common_folder(several)
+    for path in counted(several, "files read", progress):
+        batch.read(path)
+    drafting = Drafting(
+        match=match or MatchRule(), known=batch.existing, tape=folder.tape, pattern=redactor.pattern
+    )
+    for name, group in batch.read_again.items():
+        drafting.adopt(name, group)
+    exchanges = counted(batch.exchanges, "exchanges written", progress)
+    while together := tuple(islice(exchanges, _MOST_TOGETHER)):
+        with folder.group():
+            for exchange, origin in together:
+                for draft in drafting.add(exchange, origin):
+                    drafting.written(draft, batch.write(draft))
+    batch.look_for(progress)
+    for path in batch.fixtures:
+        batch.write_fixtures(path)
+    return batch.results()
+
+
+class _Batch:
+    def __init__(
+        self,
+        folder: Folder,
+        redactor: Redactor,
+        *,
+        join: bool,
+        entries: Mapping[Path, Iterable[Entry]],
+    ) -> None:
+        self._entries = entries
+        self._folder = folder
+        self._redactor = redactor
+        self._join = join
+        self._requests: dict[str, str] = {}
+        self._lines: list[Line] = []
+        self.existing = folder.scenarios()
+        self._keys = dict(_existing_keys(folder, self.existing))
+        self.read_again: dict[str, str] = {}
+        self.exchanges: list[tuple[Captured, Origin]] = []
+        self._sent: dict[str, Captured] = {}
+        """The exchanges as they were recorded, with their secrets, by their sources."""
+        self.root = Path()
+        self.fixtures: list[Path] = []
+        self._written: list[Draft] = []
+
+    def read(self, path: Path) -> None:
+        """Adds the exchanges of a file; a file that cannot be read is reported as skipped."""
+        try:
+            entries = self._entries.get(path)
+            kind = detect(path) if entries is None else "vcr"
+            if kind == "aimock":
+                self.fixtures.append(path)
+                self._requests[str(path)] = ""
+            elif kind is None:
+                self._skip(str(path), _NO_KIND)
+            else:
+                stem = path.parent.name if path.stem in _GENERIC else path.stem
+                shown = _shown(path, self.root)
+                origin = Origin(
+                    self._group(path), self._redactor.text(stem), self._redactor.text(shown)
+                )
+                for entry in READERS[kind](path) if entries is None else entries:
+                    self._add(entry, origin)
+        except UsageError as error:
+            self._skip(str(path), str(error))
+
+    def _add(self, entry: Entry, origin: Origin) -> None:
+        if isinstance(entry, Unread):
+            self._skip(entry.source, entry.reason, entry.request)
+            return
+        request = f"{entry.method} {masked_url(entry.path) or '/'}"
+        try:
+            clean = self._redactor.captured(entry)
+            key = _key(clean.plain())
+        except WireError as error:
+            self._skip(entry.source, str(error), request)
+            return
+        if key in self._keys:
+            self.read_again.setdefault(self._keys[key], origin.group)
+            self._skip(entry.source, "it is in the folder already", request)
+            return
+        self._requests[clean.source] = request
+        self._sent[clean.source] = entry
+        number = clean.source.rpartition("#")[2]
+        if number.isdigit():
+            origin = replace(origin, description=f"{origin.description}, exchange {number}")
+        self.exchanges.append((clean, origin))
+
+    def _group(self, path: Path) -> str:
+        return "" if self._join else str(path)
+
+    def _skip(self, source: str, reason: str, request: str = "") -> None:
+        self._requests[source] = request
+        self._lines.append(Line(source, "skipped", reason))
+
+    def write(self, draft: Draft) -> Draft:
+        """Writes a draft, and adds its lines to the report; returns what was written."""
+        written = self._folder.write(draft)
+        self._written.append(written)
+        self._lines += written.report
+        return written
+
+    def look_for(self, progress: Progress) -> None:
+        """Sends the request of each exchange to the folder, as it was recorded, in their order; the
+        lines of those whose recording does not answer say why."""
+        lines = {line.source: line for line in self._lines if line.outcome != "skipped"}
+        written = {(line.scenario, line.turn) for line in lines.values()}
+        if not written:
+            return
+        scenarios = {scenario.name: scenario for scenario in self.existing}
+        drafted = (draft.scenario for draft in self._written)
+        scenarios |= {scenario.name: scenario for scenario in drafted if scenario is not None}
+        player, session = player_of(scenarios, self._written), Session("import")
+        reasons: dict[str, str] = {}
+        for exchange, _ in counted(self.exchanges, "recordings found again", progress):
+            line = lines.get(exchange.source)
+            if line is None or line.turn is None:
+                continue
+            sent = self._sent[exchange.source]
+            if self.existing:
+                for scenario, index in recorded_before(player, sent, line.scenario, line.turn):
+                    if (scenario.name, index) not in written:  # of an earlier import
+                        session.note_played(scenario.name, index)
+            reason = not_found(player, sent, line.scenario, line.turn, session)
+            if reason:
+                reasons[line.source] = reason
+        self._lines = [
+            replace(line, not_found=reasons.get(line.source, "")) for line in self._lines
+        ]
+
+    def write_fixtures(self, path: Path) -> None:
+        """Writes the scenarios of a file of aimock, but those whose requests the folder answers."""
+        existing = self._folder.scenarios()
+        try:
+            drafted = aimock.read(path, {scenario.name for scenario in existing})
+        except UsageError as error:
+            self._lines.append(Line(str(path), "skipped", str(error)))
+            return
+        for draft in drafted:
+            other = _same_match(draft.scenario, existing)
+            self.write(draft if other is None else _skipped(draft, other))
+
+    def results(self) -> list[ImportResult]:
+        """A result for each exchange, in the order of the files."""
+        order = {source: number for number, source in enumerate(self._requests)}
+
+        def position(line: Line) -> tuple[int, int]:
+            file, _, number = line.source.rpartition("#")
+            known = order.get(line.source, order.get(file, len(order)))
+            return known, int(number) if number.isdigit() else 0
+
+        return [
+            ImportResult(line, self._requests.get(line.source, ""))
+            for line in sorted(self._lines, key=position)
+        ]
+
+
+def _existing_keys(folder: Folder, scenarios: Iterable[Scenario]) -> Iterator[tuple[bytes, str]]:
+    """The keys of the exchanges in a folder, each with the name of its scenario."""
+    for scenario in scenarios:
+        for turn in scenario.turns:
+            for recorded in turn.recordings():
+                tape = folder.tape(recorded)
+                if tape is not None and tape.exchange.method:
+                    yield _key(tape.exchange), scenario.name
+
+
+def _key(exchange: Captured) -> bytes:
+    """A key that is equal for exchanges with the same request and the same body."""
+    parts = (f"{exchange.method} {exchange.url}".encode(), exchange.request_body, exchange.body)
+    return b"".join(sha256(part).digest() for part in parts)
+
+
+def _common_folder(paths: Sequence[Path]) -> Path:
+    folders = [str(path.absolute().parent) for path in paths]
+    return Path(os.path.commonpath(folders)) if folders else Path()
+
+
+def _shown(path: Path, root: Path) -> str:
+    """A path as it is written into files: nothing of it above the current folder or, outside of
+    that, above the folder of the import."""
+    for folder in (Path.cwd(), root):
+        with suppress(ValueError):
+            return str(path.absolute().relative_to(folder))
+    return path.name
+
+
+def _same_match(scenario: Scenario | None, existing: Iterable[Scenario]) -> Scenario | None:
+    """The scenario that competes with another one; None where none does."""
+    if scenario is None or scenario.match is None:
+        return None
+    key = match_key(scenario.match)
+    return next(
+        (
+            other
+            for other in existing
+            if other.match is not None
+            and match_key(other.match) == key
+            and other.shares_api(scenario)
+        ),
+        None,
+    )
+
+
+def _skipped(draft: Draft, other: Scenario) -> Draft:
+    reason = f"the scenario {other.name} in the folder answers the same requests"
+    report = (
+        replace(line, outcome="skipped", description=reason, scenario="") for line in draft.report
+    )
+    return Draft(None, report=tuple(report))

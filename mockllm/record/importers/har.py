@@ -1,0 +1,87 @@
+"""HTTP archives, as browsers and proxies save them: http://www.softwareishard.com/blog/har-12-spec/.
+
+An archive has each answer whole and decompressed, and when the request was sent. Its `timings` give
+no times of chunks and are not read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from mockllm.core.errors import UsageError, WireError
+from mockllm.play.tapes.captured import Captured
+from mockllm.record.importers.files import contents, json_value
+from mockllm.record.importers.reading import (
+    Entry,
+    Unread,
+    as_sent,
+    body_bytes,
+    from_base64,
+    header_pairs,
+    reason_of,
+    timestamp,
+    whole,
+)
+from mockllm.record.redaction.credentials import masked_url
+
+
+def read(path: Path) -> list[Entry]:
+    """The entries of an archive, in order.
+
+    Raises:
+        UsageError: the file is no HTTP archive.
+    """
+    match json_value(contents(path), path):
+        case {"log": {"entries": list(entries)}}:
+            return [_exchange(entry, f"{path}#{number}") for number, entry in enumerate(entries, 1)]
+    raise UsageError(f"{path} is no HTTP archive: it has no 'log' with a list of 'entries'")
+
+
+def _exchange(entry: Any, source: str) -> Entry:
+    match entry:
+        case {"request": dict(request), "response": dict(response)}:
+            pass
+        case _:
+            return Unread(source, "it has no request with its response")
+    method, url = str(request.get("method", "")), str(request.get("url", ""))
+    sent = f"{method} {masked_url(url)}"
+    if not response.get("status"):
+        why = response.get("_error") or entry.get("_error") or "it was blocked or broken off"
+        return Unread(source, f"no answer came: {why}", sent)
+    content = response.get("content")
+    if not isinstance(content, dict) or not isinstance(content.get("text"), str):
+        return Unread(source, "the archive was saved without the bodies of answers", sent)
+    try:
+        status = int(response["status"])
+        exchange = Captured(
+            method,
+            url,
+            header_pairs(request.get("headers")),
+            _sent(request.get("postData")),
+            status,
+            header_pairs(response.get("headers")),
+            whole(_text(content, "encoding")),
+            at=timestamp(entry.get("startedDateTime")),
+            source=source,
+            reason=reason_of(status, response.get("statusText")),
+        )
+        return as_sent(exchange)
+    except (WireError, ValueError) as error:
+        return Unread(source, str(error), sent)
+
+
+def _text(content: dict[str, Any], encoding: str) -> bytes:
+    text = content["text"]
+    return from_base64(text) if content.get(encoding) == "base64" else body_bytes(text)
+
+
+def _sent(data: Any) -> bytes:
+    match data:
+        case {"text": str(text)} if text or not data.get("params"):
+            return _text(data, "encoding" if "encoding" in data else "_encoding")
+        case {"params": list(params)}:
+            pairs = [(p.get("name", ""), p.get("value", "")) for p in params if isinstance(p, dict)]
+            return urlencode(pairs).encode()
+    return b""

@@ -1,0 +1,446 @@
+"""Captured exchanges to scenarios: which requests are one conversation, and what answers them.
+
+Pure: `store.folder` writes the result. The exchanges have been redacted before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from mockllm.core.errors import MockLLMError, ScenarioError, WireError
+from mockllm.core.request import Request
+from mockllm.play.matching.conversation import History
+from mockllm.play.tapes.captured import Captured, Tape, detected, request_of
+from mockllm.record.recording.drafting.conversations import (
+    Conversation,
+    KnownConversations,
+    Placement,
+    openings,
+)
+from mockllm.record.recording.drafting.draft import (
+    LIVE,
+    Draft,
+    DraftedTurn,
+    Line,
+    Origin,
+    described,
+    free_name,
+    line_of,
+    slug,
+)
+from mockllm.record.recording.drafting.matches import (
+    Matches,
+    MatchRule,
+    Pattern,
+    is_same,
+    no_pattern,
+)
+from mockllm.record.recording.drafting.route_drafts import (
+    begun_route,
+    route_line,
+    route_of,
+    route_turn,
+)
+from mockllm.record.recording.drafting.turns import (
+    answering,
+    draft_turn,
+    echoed,
+    tried_before,
+    with_turn,
+)
+from mockllm.record.redaction.redact import RequestKey, key_of_request, key_of_route
+from mockllm.scenario.ignoring import GENERATED, differing, normal_text, text_ignoring, with_ignored
+from mockllm.scenario.model import Ignored, Recorded, Scenario, TurnSpec
+from mockllm.scenario.route_model import RouteSpec
+from mockllm.wire.protocols.route_matching import Detected
+
+_USUAL = MatchRule()
+
+TapeOf = Callable[[Recorded], Tape | None]
+
+
+class Drafting:
+    """Drafts scenarios one exchange at a time: a recorder never knows the last one.
+
+    Args:
+        known: scenarios that were written before; conversations go on in them.
+        tape: what was recorded before (`Folder.tape`).
+        overwrite: let conversations of this run replace `known` ones with the same opening.
+        reserved: names that are taken by scenarios elsewhere.
+    """
+
+    def __init__(
+        self,
+        *,
+        match: MatchRule = _USUAL,
+        known: Iterable[Scenario] = (),
+        tape: TapeOf = lambda recorded: None,
+        pattern: Pattern = no_pattern,
+        overwrite: bool = False,
+        reserved: Iterable[str] = (),
+    ) -> None:
+        self._tape = tape
+        self._reserved = frozenset(reserved)
+        self._rule = match
+        self._matches = Matches(match, pattern, self._first)
+        self._known = KnownConversations(self._is_cut, overwrite)
+        self._conversations: dict[str, Conversation] = {}
+        self._earlier: dict[str, list[Conversation]] = {}
+        self._routes: dict[tuple[RouteSpec, RequestKey], list[Conversation]] = {}
+        self._unread: list[tuple[Conversation, int, Recorded]] = []
+        self._same_request: Counter[RequestKey] = Counter()
+        for scenario in known:
+            self._add_known(scenario)
+
+    def add(self, exchange: Captured, origin: Origin = LIVE) -> tuple[Draft, ...]:
+        """The scenario that an exchange belongs to, whole, with the one that ignores more than it
+        did, and the competing ones that need a further condition now."""
+        found = detected(exchange)
+        if found.protocol is None:
+            return (self._route(exchange, origin, found.reason),)
+        understood = _understood(exchange, found)
+        if isinstance(understood, Line):
+            return (Draft(None, report=(understood,)),)
+        request, answer = understood
+        if request.previous is not None:
+            self._read_answers()
+        twin = self._twin(request)
+        ignoring = self._now_ignoring(twin, request) if twin is not None else ()
+        placement = self._placed(request, origin.group, twin, is_new=bool(ignoring))
+        # Without conditions it is to play only when it is named.
+        key = key_of_request(request, placement.ignore) if self._rule.conditions else None
+        recorded = self._recorded(key, retried=placement.kind == "retry")
+        try:
+            conversation, base, others, left_out = self._put(
+                placement, request, replace(answer.spec, recorded=recorded), exchange, origin
+            )
+        except ScenarioError as error:
+            reason = f"it makes no scenario: {error.problems[0].message}"
+            return *ignoring, Draft(None, report=(Line(exchange.source, "skipped", reason),))
+        index = len(conversation.turns) - 1
+        turn = conversation.turns[index]
+        id = answer.decoded.id if answer.decoded is not None else ""
+        self._known.keep_answer(conversation, index, id, request)
+        conversation.last, conversation.cut = request, bool(exchange.cut)
+        conversation.earlier = False
+        assert turn.recorded is not None
+        line = line_of(exchange, answer, placement, conversation.scenario, left_out)
+        recorded_turns = {turn.recorded.file: answer}
+        draft = Draft(conversation.scenario, recorded_turns, (line,), base, origin.stem)
+        return *ignoring, draft, *others
+
+    def _route(self, exchange: Captured, origin: Origin, reason: str) -> Draft:
+        """The draft of an exchange that calls no model. Requests of one group with an equal digest
+        are turns of one scenario, in their order; any other request begins a scenario."""
+        try:
+            plain = exchange.plain()
+            route, key = route_of(plain), key_of_route(plain, self._rule.ignore)
+            known = self._routes.get((route, key), ()) if key is not None else ()
+            own = next((last for last in reversed(known) if last.group == origin.group), None)
+            base = own.scenario if own is not None else None
+            scenario = base or with_ignored(
+                begun_route(plain, route, origin, self._free_name), self._rule.ignore
+            )
+            recorded = self._recorded(key)
+            turn = route_turn(scenario, plain, recorded)
+        except (MockLLMError, ValueError) as error:
+            line = Line(exchange.source, "skipped", f"{reason}; {error}")
+            return Draft(None, report=(line,))
+        scenario = replace(scenario, turns=(*scenario.turns, turn.spec))
+        if own is not None:
+            own.scenario = scenario
+        else:
+            own = Conversation(scenario, len(self._conversations), None, group=origin.group)
+            self._keep(own)
+            if key is not None:
+                self._routes.setdefault((route, key), []).append(own)
+        line = route_line(plain, scenario, recorded.order)
+        assert turn.spec.recorded is not None
+        return Draft(scenario, {turn.spec.recorded.file: turn}, (line,), base, origin.stem)
+
+    def written(self, draft: Draft, as_written: Draft) -> None:
+        """Takes over what a folder changed in a draft: the name, the match."""
+        if draft.scenario is None or as_written.scenario is None:
+            return
+        conversation = self._conversations.pop(draft.scenario.name)
+        self._change(conversation, as_written.scenario)
+        self._conversations[as_written.scenario.name] = conversation
+
+    def adopt(self, name: str, group: str) -> None:
+        """Lets a scenario that was known before belong to a group: its file is read again."""
+        conversation = self._conversations.get(name)
+        if conversation is not None and not conversation.group:
+            conversation.group = group
+
+    # Known scenarios
+
+    def _add_known(self, scenario: Scenario) -> None:
+        user = scenario.match.user if scenario.match is not None else None
+        known = Conversation(scenario, len(self._conversations), user, earlier=True)
+        first = self._first(known) if user is None and scenario.route is None else None
+        history = next(openings(first.messages), None) if first is not None else None
+        if history is not None:
+            known.opening = self._matches.condition(history.opening, _ignored_by(scenario))
+        self._keep(known)
+        if known.opening is not None and known.opening.op == "equals":
+            opening = normal_text(GENERATED, known.opening.value)
+            self._earlier.setdefault(opening, []).append(known)
+        for index, turn in enumerate(scenario.turns):
+            if turn.recorded is None:
+                continue
+            key = turn.recorded.request, turn.recorded.redacted, turn.recorded.ignore
+            if turn.recorded.request:
+                self._same_request[key] += 1
+            if scenario.route is None:
+                self._unread.append((known, index, turn.recorded))
+            elif turn.recorded.request:
+                self._routes.setdefault((scenario.route, key), []).append(known)
+
+    def _keep(self, conversation: Conversation) -> None:
+        self._conversations[conversation.scenario.name] = conversation
+        if conversation.scenario.route is None:
+            self._known.keep(conversation)
+            self._matches.keep(conversation)
+
+    def _change(self, conversation: Conversation, scenario: Scenario) -> None:
+        if scenario.route is not None:
+            conversation.scenario = scenario
+            return
+        self._matches.drop(conversation)
+        conversation.scenario = scenario
+        self._matches.keep(conversation)
+
+    def _first(self, conversation: Conversation) -> Request | None:
+        recorded = conversation.turns[0].recorded
+        if conversation.first is None and recorded is not None:
+            conversation.first = self._request_of(recorded)
+        return conversation.first
+
+    def _request_of(self, recorded: Recorded) -> Request | None:
+        tape = self._tape(recorded)
+        found = _understood(tape.exchange) if tape is not None else None
+        return found[0] if isinstance(found, tuple) else None
+
+    def _is_cut(self, conversation: Conversation) -> bool:
+        if conversation.cut is None:
+            recorded = conversation.turns[-1].recorded
+            tape = self._tape(recorded) if recorded is not None else None
+            conversation.cut = tape is not None and bool(tape.exchange.cut)
+        return conversation.cut
+
+    def _read_answers(self) -> None:
+        """Reads the ids of the answers of earlier runs, once a request points at one."""
+        unread, self._unread = self._unread, []
+        for conversation, index, recorded in unread:
+            tape = self._tape(recorded)
+            found = _understood(tape.exchange) if tape is not None else None
+            if isinstance(found, tuple) and found[1].decoded is not None:
+                self._known.keep_answer(conversation, index, found[1].decoded.id)
+
+    # What differs from run to run
+
+    def _twin(self, request: Request) -> Conversation | None:
+        """The conversation of an earlier run that began with this request, but for what it ignores
+        or, if there is no other such, for values that clients make up anew."""
+        history = next(openings(request.messages), None)
+        if history is None or history.turns or not self._rule.conditions:
+            return None
+        generated = []
+        for known in self._earlier.get(normal_text(GENERATED, history.opening), ()):
+            first = self._first(known) if known.scenario.match is not None else None
+            if first is None or not is_same(first, request, GENERATED):
+                continue
+            if is_same(first, request, _ignored_by(known.scenario)):
+                return known
+            if differing(first.body, request.body):
+                generated.append(known)
+        return generated[0] if len(generated) == 1 else None
+
+    def _now_ignoring(self, twin: Conversation, request: Request) -> tuple[Draft, ...]:
+        """The draft of an earlier conversation that has to ignore what differs in a request; none
+        where it does already."""
+        first, opening, base = self._first(twin), twin.opening, twin.scenario
+        assert first is not None
+        assert opening is not None
+        if is_same(first, request, _ignored_by(base)):
+            return ()
+        scenario = with_ignored(base, differing(first.body, request.body) or ())
+        ignore = _ignored_by(scenario)
+        turns = tuple(self._with_digest(turn, ignore) for turn in scenario.turns)
+        scenario = replace(scenario, turns=turns)
+        self._known.drop(twin)
+        twin.opening = text_ignoring(opening, ignore)
+        self._known.keep(twin)
+        self._change(twin, scenario)
+        return (Draft(scenario, base=base),)
+
+    def _with_digest(self, turn: TurnSpec, ignore: Ignored) -> TurnSpec:
+        """A recorded turn that is found by its request without what is ignored."""
+        recorded = turn.recorded
+        request = self._request_of(recorded) if recorded is not None and recorded.request else None
+        key = key_of_request(request, ignore) if request is not None else None
+        if key is None or recorded is None:
+            return turn
+        found = self._recorded(key)
+        return replace(
+            turn,
+            recorded=replace(
+                found, file=recorded.file, path=recorded.path, partial=recorded.partial
+            ),
+        )
+
+    def _placed(
+        self, request: Request, group: str, twin: Conversation | None, *, is_new: bool
+    ) -> Placement:
+        """Where a request belongs, and what of it does not count."""
+        placement = self._known.find(request, group)
+        same = placement.conversation or twin
+        ignore = _ignored_by(same.scenario) if same is not None else ()
+        if placement.conversation is None:
+            ignore += tuple(part for part in self._rule.ignore if part not in ignore)
+        name = twin.scenario.name if twin is not None and is_new else ""
+        return replace(placement, ignore=ignore, twin=name)
+
+    # The scenario of an exchange
+
+    def _recorded(self, key: RequestKey | None, *, retried: bool = False) -> Recorded:
+        """What finds a recording by its own request, and its number among those of the same."""
+        if key is None:
+            return Recorded("")
+        order = self._same_request[key] - retried
+        self._same_request[key] = order + 1
+        digest, redacted, ignore = key
+        return Recorded("", request=digest, redacted=redacted, ignore=ignore, order=order)
+
+    def _put(
+        self,
+        placement: Placement,
+        request: Request,
+        spec: TurnSpec,
+        exchange: Captured,
+        origin: Origin,
+    ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...], tuple[str, ...]]:
+        conversation = placement.conversation
+        if conversation is None or placement.kind == "branch":
+            return self._begin(placement, request, spec, exchange, origin)
+        base = conversation.scenario
+        kept = base.turns[: 0 if placement.kind == "restart" else placement.position]
+        spec = self._answering(placement, spec)
+        if placement.kind == "retry":
+            spec = tried_before(base.turns[-1], spec)
+        any_ids = base.any_ids or placement.renamed_ids
+        scenario, left_out = _appended(replace(base, turns=kept, any_ids=any_ids), spec)
+        first = request if placement.kind == "restart" else self._first(conversation)
+        scenario, others = self._matched(scenario, first, placement.ignore)
+        self._change(conversation, scenario)
+        conversation.first = first
+        return conversation, base, others, left_out
+
+    def _begin(
+        self,
+        placement: Placement,
+        request: Request,
+        spec: TurnSpec,
+        exchange: Captured,
+        origin: Origin,
+    ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...], tuple[str, ...]]:
+        """A new conversation; one that branches off begins with the turns in common."""
+        parent, history = placement.conversation, placement.history
+        if parent is not None:
+            name, opening, first = _stem(parent.scenario.name), parent.opening, self._first(parent)
+            turns = tuple(map(_without_request, parent.turns[: placement.position]))
+        else:
+            text = history.opening if history is not None else ""
+            name, first = slug(text, f"{request.api}-conversation"), request
+            opening = self._matches.condition(text, placement.ignore) if text else None
+            turns = self._echoes(history, placement.ignore)
+        if origin.stem:
+            name = slug(origin.stem, name)
+        scenario = Scenario(
+            name=self._free_name(name),
+            turns=turns,
+            description=described(exchange, origin),
+            any_ids=placement.renamed_ids,
+        )
+        scenario, left_out = _appended(scenario, self._answering(placement, spec))
+        scenario, others = self._matched(scenario, first, placement.ignore)
+        begun = Conversation(scenario, len(self._conversations), opening, first, group=origin.group)
+        self._keep(begun)
+        return begun, None, others, left_out
+
+    def _free_name(self, name: str) -> str:
+        return free_name(name, self._is_taken)
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._conversations or name in self._reserved
+
+    def _answering(self, placement: Placement, spec: TurnSpec) -> TurnSpec:
+        user = placement.history.user if placement.history is not None else None
+        if user is None or placement.position == 0 or placement.kind == "restart":
+            return spec
+        return answering(spec, self._matches.condition(user, placement.ignore))
+
+    def _echoes(self, history: History | None, ignore: Ignored) -> tuple[TurnSpec, ...]:
+        """The turns before the first one that was recorded, as the client sends them back."""
+        turns: list[TurnSpec] = []
+        for turn in history.turns if history is not None else ():
+            user = turn.user if turns else None
+            condition = self._matches.condition(user, ignore) if user is not None else None
+            turns.append(answering(echoed(turn), condition))
+        return tuple(turns)
+
+    def _matched(
+        self, scenario: Scenario, first: Request | None, ignore: Ignored
+    ) -> tuple[Scenario, tuple[Draft, ...]]:
+        if scenario.match is None and first is not None:
+            history = next(openings(first.messages), None)
+            opening = history.opening if history is not None else None
+            scenario = replace(scenario, match=self._matches.opening(first, opening, ignore))
+        if scenario.match is not None:
+            scenario = with_ignored(scenario)
+        scenario, changes = self._matches.distinguished(scenario, first)
+        others = []
+        for conversation, changed in changes:
+            others.append(Draft(changed, base=conversation.scenario))
+            self._change(conversation, changed)
+        return scenario, tuple(others)
+
+
+def _understood(
+    exchange: Captured, found: Detected | None = None
+) -> tuple[Request, DraftedTurn] | Line:
+    """The neutral request and the drafted turn, or why the exchange is skipped."""
+    found = found or detected(exchange)
+    try:
+        if found.protocol is None:
+            raise WireError(found.reason)
+        request = request_of(exchange, found)
+        return request, draft_turn(exchange, found, request)
+    except MockLLMError as error:
+        return Line(exchange.source, "skipped", str(error))
+
+
+def _ignored_by(scenario: Scenario) -> Ignored:
+    return scenario.match.ignore if scenario.match is not None else ()
+
+
+_NUMBERED = re.compile(r"-\d+$")
+
+
+def _stem(name: str) -> str:
+    return _NUMBERED.sub("", name) or name
+
+
+def _without_request(turn: TurnSpec) -> TurnSpec:
+    recorded = turn.recorded
+    if recorded is None:
+        return turn
+    return replace(turn, recorded=replace(recorded, request="", redacted=(), ignore=(), order=0))
+
+
+def _appended(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:
+    number = f"{len(scenario.turns) + 1}.{len(spec.attempts)}"
+    return with_turn(scenario, spec, f"{scenario.name}.{number}.draft")

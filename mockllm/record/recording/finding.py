@@ -1,0 +1,158 @@
+"""Whether what was recorded is found again: its own request gets its own bytes back.
+
+`mockllm import` asks for every exchange once all are written, in their order. A recorder asks for
+those of a group once that is written, among the scenarios that compete with each: a player of
+all would take a tenth of a second for each group of a folder of ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+from mockllm.core.errors import MockLLMError
+from mockllm.play.matching.index import SCENARIO_HEADER
+from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.replay.call import Answered, ApiCall
+from mockllm.play.replay.player import Player
+from mockllm.play.replay.sessions.exchange import Exchange, Received
+from mockllm.play.replay.sessions.session import Session
+from mockllm.play.tapes.captured import Captured, detected, request_of
+from mockllm.record.recording.drafting.draft import Draft
+from mockllm.scenario.ignoring import competing
+from mockllm.scenario.model import Scenario, TextCondition
+from mockllm.scenario.route_model import RouteSpec
+from mockllm.wire.protocols.route_matching import Detected
+
+
+def player_of(scenarios: Mapping[str, Scenario], written: Iterable[Draft]) -> Player:
+    """A player of scenarios, by their names, that reads no tape of a draft as it was written."""
+    player = Player(scenarios.values())
+    for draft in written:
+        if draft.scenario is None:
+            continue
+        scenario = scenarios[draft.scenario.name]
+        for index, turn in enumerate(scenario.turns):
+            drafted = draft.recorded.get(turn.recorded.file) if turn.recorded is not None else None
+            if drafted is not None:
+                tape, content, decoded = drafted.tape, drafted.content, drafted.decoded
+                player.recordings.know(scenario, index, tape, content, decoded)
+    return player
+
+
+def not_found(
+    player: Player, exchange: Captured, scenario: str, turn: int, session: Session
+) -> str:
+    """Why the request of an exchange does not get back the recording of a turn; "" if it does."""
+    found = detected(exchange)
+    # One of ours may name the scenario, and the question is whether the request alone finds it.
+    sent = exchange.request_headers
+    headers = {name: value for name, value in sent if not name.startswith("x-mockllm-")}
+    if _plays_only_when_named(player, scenario, turn):
+        headers[SCENARIO_HEADER] = scenario
+    try:
+        answered = _answer(player, exchange, found, headers, session)
+    except MockLLMError as error:
+        return f"its request is refused: {error}"
+    if answered is None:
+        return "no scenario answers its request"
+    played = answered.played
+    # Later requests may continue this answer by its id.
+    session.record(Exchange(Received(exchange.method, "", {}, exchange.request_body), played))
+    if (played.scenario, played.turn) != (scenario, turn):
+        if played.scenario is None:
+            return f"its request is refused: {'; '.join(played.problems)}"
+        return f"turn {(played.turn or 0) + 1} of {played.scenario} answers its request"
+    if played.recorded != "exact":
+        return f"its recording is not played: {played.recorded or 'the turn has none'}"
+    return ""
+
+
+def _plays_only_when_named(player: Player, name: str, turn: int) -> bool:
+    scenario = player.served.by_name.get(name)
+    if scenario is None or scenario.match is not None or scenario.route is not None:
+        return False
+    recorded = scenario.turns[turn].recorded
+    return recorded is None or not recorded.request
+
+
+def _answer(
+    player: Player, exchange: Captured, found: Detected, headers: dict[str, str], session: Session
+) -> Answered | None:
+    if found.protocol is not None:
+        body = exchange.request_body
+        return player.play(ApiCall(found.protocol, found.target, headers, body, session))
+    return player.routes.play(_route_request(exchange, headers), session)
+
+
+def _route_request(exchange: Captured, headers: dict[str, str]) -> RouteRequest:
+    parts = urlsplit(exchange.url)
+    return RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
+
+
+def not_found_after_write(player: Player, exchange: Captured, written: Scenario, turn: int) -> str:
+    """Why the request of an exchange that was just written does not get back its recording."""
+    session = Session("recording")
+    for scenario, index in recorded_before(player, exchange, written.name, turn):
+        session.note_played(scenario.name, index)
+    attempts = len(written.turns[turn].attempts)
+    for _ in range(attempts):
+        session.attempt(written, turn, attempts)
+    return not_found(player, exchange, written.name, turn, session)
+
+
+class Competing:
+    """The scenarios of a folder, so that those are found at once that compete for the requests of
+    one: not each of thousands is looked at for each that is written."""
+
+    def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
+        self.by_name: dict[str, Scenario] = {}
+        self._groups: dict[RouteSpec | TextCondition | None, dict[str, None]] = {}
+        self._order: dict[str, int] = {}
+        for scenario in scenarios:
+            self.keep(scenario)
+
+    def keep(self, scenario: Scenario) -> None:
+        """Adds a scenario, in place of the one with its name."""
+        old = self.by_name.get(scenario.name)
+        if old is not None:
+            del self._groups[_group(old)][old.name]
+        self._order.setdefault(scenario.name, len(self._order))
+        self.by_name[scenario.name] = scenario
+        self._groups.setdefault(_group(scenario), {})[scenario.name] = None
+
+    def of(self, scenario: Scenario) -> tuple[Scenario, ...]:
+        """The others that may answer a request that a scenario was recorded from."""
+        group = _group(scenario)
+        names: Iterable[str] = self._groups.get(group, ())
+        if scenario.route is None and (scenario.match is None or scenario.match.user is None):
+            # It has no condition that tells the others apart.
+            names = (name for name, other in self.by_name.items() if other.route is None)
+        elif scenario.route is None:
+            names = (*self._groups.get(None, ()), *names)
+        others = set(names) - {scenario.name}
+        return tuple(self.by_name[name] for name in sorted(others, key=self._order.__getitem__))
+
+
+def _group(scenario: Scenario) -> RouteSpec | TextCondition | None:
+    if scenario.route is not None:
+        return scenario.route
+    user = competing(scenario.match.user) if scenario.match is not None else None
+    return user if user is not None and user.op == "equals" else None
+
+
+def recorded_before(
+    player: Player, exchange: Captured, scenario: str, turn: int
+) -> tuple[tuple[Scenario, int], ...]:
+    """The turns that were recorded from the same request before a turn, which a session plays
+    first."""
+    found = detected(exchange)
+    if found.protocol is not None:
+        same = player.served.recorded_turns(request_of(exchange, found))
+    else:
+        request = _route_request(exchange, dict(exchange.request_headers))
+        same = player.routes.index.select(request)
+    names = [(one.name, index) for one, index in same]
+    if (scenario, turn) not in names:
+        return ()
+    return same[: names.index((scenario, turn))]

@@ -1,0 +1,292 @@
+"""Takes the secrets out of an exchange before any of it is stored; and what finds its recording by
+its own request: the digest of the request, and where it had secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from mockllm.core.request import Request
+from mockllm.play.matching.fingerprint import (
+    MAX_STRINGS,
+    form_fields,
+    redacted_strings,
+    request_digest,
+    route_digest,
+)
+from mockllm.play.matching.route_selection import normal_path
+from mockllm.play.tapes.captured import Captured
+from mockllm.record.redaction.credentials import (
+    HeaderAllowlist,
+    account_names,
+    clean_url,
+    credentials_of,
+)
+from mockllm.record.redaction.find.bodies import Moved, body_of, edited, encoded
+from mockllm.record.redaction.find.finder import Finder
+from mockllm.record.redaction.find.patterns import Detector
+from mockllm.record.redaction.placeholders import (
+    Placeholders,
+    edits,
+    is_placeholder,
+    recut,
+    wildcards,
+    with_length,
+)
+from mockllm.record.redaction.rules import (
+    Rules,
+    compiled_paths,
+    compiled_patterns,
+    keep_from,
+    known_kinds,
+)
+from mockllm.scenario.model import Ignored
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.records import StoredAnswers
+from mockllm.wire.protocols.values import json_object, json_value
+
+_DEFAULT = Rules()
+
+
+@dataclass(frozen=True, slots=True)
+class TextRedactor:
+    """Replaces what its finder finds by placeholders."""
+
+    finder: Finder
+    placeholders: Placeholders
+
+    def text(self, text: str) -> str:
+        """A text without its secrets."""
+        changes = edits(self.finder.find(text), self.placeholders)
+        return edited(text, changes) if changes else text
+
+    def placeholder(self, secret: str) -> str:
+        """The placeholder of a value."""
+        return secret if is_placeholder(secret) else self.placeholders.give(secret)
+
+
+class Redactor:
+    """Replaces secrets by placeholders; one for all the exchanges of a run.
+
+    The same secret has the same placeholder in all of an exchange. A request that continues
+    an answer which the service keeps has the placeholders of that answer. Requests that carry
+    their history get equal numbers without that.
+
+    Raises:
+        UsageError: a pattern or a path cannot be read.
+    """
+
+    def __init__(self, rules: Rules = _DEFAULT) -> None:
+        keep = keep_from(rules.keep, "keep")
+        self._by_rules = Finder(
+            compiled_patterns(rules.patterns),
+            compiled_paths(rules.json_paths),
+            detector=Detector(known_kinds(rules.kinds, "kinds"), keep.kinds),
+            keep=keep,
+        )
+        self._allowlist = HeaderAllowlist(rules.headers)
+        self._kept: dict[str, Placeholders] = {}
+        # A recorder asks twice for the opening of each conversation, and often for a system prompt.
+        self._patterns = lru_cache(_MOST_PATTERNS)(lambda text: wildcards(self.text(text)))
+
+    def captured(self, captured: Captured, placeholders: Placeholders | None = None) -> Captured:
+        """The exchange without its secrets, with as many chunks, at the same times.
+
+        Args:
+            placeholders: those so far, where the exchange belongs together with others.
+
+        Where a body has no secret its bytes stay as they are, compressed if they were. Where it
+        has one it is no longer compressed, and `content-length` changes with it.
+
+        Raises:
+            WireError: a body is compressed in a way that is not known here, so that it cannot be
+                searched.
+        """
+        plain = captured.plain().plain_request()
+        if placeholders is None:
+            placeholders = self.placeholders(plain)
+        bodies = body_of(plain.request_body), body_of(plain.body)
+        request, response = (body.text for body in bodies)
+        known = (*placeholders.known, *credentials_of(captured))
+        texts = captured.url, request, response
+        finder = self._finder(texts, known, account_names(captured))
+        redactor = TextRedactor(finder, placeholders)
+        # Placeholders are numbered in this order: URL, request, response, headers.
+        url = clean_url(captured.url, redactor.placeholder, redactor.text)
+        in_request = edits(finder.find(request), placeholders)
+        in_response = edits(finder.find(response), placeholders)
+        clean = captured
+        if in_request:
+            clean = _with_request(clean, plain, bodies[0].edited(in_request)[0])
+        if in_response:
+            clean = _with_response(clean, plain, *bodies[1].edited(in_response))
+        self.keep(request, response, placeholders)
+        return replace(
+            clean,
+            url=url,
+            request_headers=self._allowlist.of_request(clean.request_headers, redactor.text),
+            headers=self._allowlist.of_response(clean.headers, redactor.placeholder, redactor.text),
+            trailers=self._allowlist.of_response(
+                clean.trailers, redactor.placeholder, redactor.text
+            ),
+            reason=None if clean.reason is None else redactor.text(clean.reason),
+        )
+
+    def text(self, text: str) -> str:
+        """A text without its secrets; one that is a JSON document or an event stream stays one."""
+        return self.for_text(text, Placeholders((text,))).text(text)
+
+    def json(self, value: Any) -> Any:
+        """A JSON value without its secrets."""
+        written = json.dumps(value, ensure_ascii=False)
+        clean = self.text(written)
+        return value if clean == written else json.loads(clean)
+
+    def pattern(self, text: str) -> str | None:
+        """A regular expression that finds the text as it was and as it is redacted; None where
+        nothing in it is, or would be, redacted.
+
+        It is not anchored: `search` finds it anywhere.
+        """
+        return self._patterns(text)
+
+    def for_text(self, text: str, placeholders: Placeholders) -> TextRedactor:
+        """What takes the secrets out of a text that belongs together with others."""
+        return TextRedactor(self._finder((text,), placeholders.known), placeholders)
+
+    def _finder(
+        self, texts: Iterable[str], known: Iterable[str], names: frozenset[str] = frozenset()
+    ) -> Finder:
+        """What finds in each of some texts also the secrets that only another one shows."""
+        # In an order, not in a set: where two secrets have a part in common, the first one gets it.
+        every = dict.fromkeys(secret for secret in known if secret not in names)
+        before = len(every)
+        finder = self._by_rules.for_texts(every, names)
+        found = (secret for text in texts for secret in finder.find(text))
+        every |= dict.fromkeys(
+            secret
+            for found_secret in found
+            for secret in found_secret.secrets()
+            if secret not in names
+        )
+        return finder if len(every) == before else finder.knowing(every)
+
+    # What a service keeps of a conversation
+
+    def placeholders(self, plain: Captured) -> Placeholders:
+        """Those of the answer that a request continues, or new ones."""
+        body = plain.request_body
+        fields = ("conversation", *(kind.field for kind in _stored()))
+        if self._kept and any(f'"{name}"'.encode() in body for name in fields):
+            for id in _continued(body):
+                if id in self._kept:
+                    return self._kept[id].copy()
+        return Placeholders()
+
+    def keep(self, request: str, response: str, placeholders: Placeholders) -> None:
+        """Keeps the placeholders of an answer for requests that continue it."""
+        if not placeholders.known:
+            return
+        # The first id is that of the answer; others may be those of earlier answers.
+        prefixes = tuple(kind.prefix for kind in _stored())
+        ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(prefixes)][:1]
+        if '"conversation"' in request:
+            ids += _continued(encoded(request))
+        for id in ids:
+            self._kept[id] = placeholders
+        while len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+
+
+_NEAR = 65536
+_MOST_KEPT = 4096
+_MOST_PATTERNS = 16
+_ANSWER_ID = re.compile(r'"id"\s*:\s*"([\w-]+)"')
+
+
+def _stored() -> list[StoredAnswers]:
+    return [kind for protocol in PROTOCOLS.values() if (kind := protocol.stored) is not None]
+
+
+def _continued(body: bytes) -> list[str]:
+    """The ids of the answer, and of the conversation, that a request continues."""
+    request = json_object(body) or {}
+    conversation = request.get("conversation")
+    if isinstance(conversation, dict):
+        conversation = conversation.get("id")
+    ids = (*(request.get(kind.field) for kind in _stored()), conversation)
+    return [id for id in ids if isinstance(id, str)]
+
+
+# Bodies
+
+
+def _with_request(captured: Captured, plain: Captured, body: bytes) -> Captured:
+    headers = with_length(plain.request_headers, len(body))
+    return replace(captured, request_headers=headers, request_body=body)
+
+
+def _with_response(
+    captured: Captured, plain: Captured, body: bytes, moved: Sequence[Moved]
+) -> Captured:
+    if not captured.cut:
+        headers = with_length(plain.headers, len(body))
+    elif plain.headers == captured.headers:
+        headers = with_length(plain.headers, None, len(body) - len(plain.body))
+    else:
+        headers = with_length(plain.headers, None)
+    return replace(captured, headers=headers, chunks=recut(plain.chunks, moved, body))
+
+
+# Keys of requests
+
+RequestKey = tuple[str, tuple[str, ...], Ignored]
+"""The digest of a request, and JSON pointers to the strings of its body that had secrets."""
+
+
+def key_of_request(request: Request, ignore: Ignored = ()) -> RequestKey | None:
+    """The key of a request for an answer of a model; None if too many strings had secrets."""
+    redacted = _redacted(request.body)
+    if redacted is None:
+        return None
+    return request_digest(request, redacted, ignore), redacted, ignore
+
+
+def key_of_route(exchange: Captured, ignore: Ignored = ()) -> RequestKey | None:
+    """The key of a request that calls no model; None if too many strings had secrets."""
+    redacted = _redacted(route_body(exchange))
+    if redacted is None:
+        return None
+    query, kind = urlsplit(exchange.url).query, _content_type(exchange)
+    digest = route_digest(
+        exchange.method, route_path(exchange), query, kind, exchange.request_body, redacted, ignore
+    )
+    return digest, redacted, ignore
+
+
+def route_path(exchange: Captured) -> str:
+    """The path of an exchange as a route has it, in which `*` would stand for any text."""
+    return normal_path(urlsplit(exchange.url).path or "/").replace("*", "%2A")
+
+
+def route_body(exchange: Captured) -> Any:
+    """The body of a request as a JSON value; None for none, or for one of another kind."""
+    fields = form_fields(_content_type(exchange), exchange.request_body)
+    if fields is not None:
+        return fields
+    return json_value(exchange.request_body)
+
+
+def _content_type(exchange: Captured) -> str:
+    headers = exchange.request_headers
+    return next((value for name, value in headers if name.lower() == "content-type"), "")
+
+
+def _redacted(body: Any) -> tuple[str, ...] | None:
+    redacted = redacted_strings(body, lambda text: wildcards(text) is not None)
+    return redacted if len(redacted) <= MAX_STRINGS else None

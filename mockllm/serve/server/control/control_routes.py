@@ -1,0 +1,364 @@
+"""The routes under `/_mockllm/`: what a test asks the server about itself.
+
+`access` decides who may use them. Journals hold hundreds of megabytes. So no list of all entries is
+made, and no text of all of them: what is made at a time is one entry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mockllm.core.errors import RequestError, UsageError
+from mockllm.core.jsontext import json_bytes
+from mockllm.core.record import record
+from mockllm.play.replay.player import Player
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.play.replay.sessions.session import Session, Sessions
+from mockllm.scenario.model import Scenario
+from mockllm.serve.interception.headers import SESSION_HEADER
+from mockllm.serve.server.answers import Answers
+from mockllm.serve.server.control.session_setup import (
+    SessionRequest,
+    SessionSetup,
+    gone,
+    read_session_request,
+)
+from mockllm.serve.server.http.request_reading import Arrival, flag, names, whole_number
+from mockllm.serve.server.state.store import Names
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import dumps
+
+if TYPE_CHECKING:
+    from mockllm.serve.server.state.shared_sessions import SharedSessions
+
+CONTROL_PREFIX = "/_mockllm/"
+
+
+def base_urls(root: str) -> dict[str, str]:
+    """The base URL to give to a client of each protocol; `root` has no slash at its end."""
+    return {name: root + address.base_path for name, address in PROTOCOLS.addresses.items()}
+
+
+def described(scenario: Scenario) -> dict[str, Any]:
+    """A scenario as JSON values; without `apis` of its own it plays over all protocols."""
+    return {
+        "name": scenario.name,
+        "description": scenario.description,
+        "route": None if scenario.route is None else str(scenario.route),
+        "apis": [] if scenario.route is not None else list(scenario.apis or PROTOCOLS),
+        "turns": len(scenario.turns),
+        "tools": [tool.name for tool in scenario.tools],
+    }
+
+
+class Control:
+    """Answers the control routes; a method each, found by method and path."""
+
+    def __init__(self, sessions: Sessions, answers: Answers) -> None:
+        self._local = sessions
+        self.sessions: LocalSessions | SharedSessions = LocalSessions(sessions)
+        """Those of this process, or those that other processes share."""
+        self._answers, self._setups = answers, answers.assigned
+
+    async def handle(
+        self, arrival: Arrival, session: str | None = None
+    ) -> tuple[int, dict[str, Any] | AsyncIterator[bytes]]:
+        """Status and JSON body; of a journal, the text of the body in parts.
+
+        Args:
+            arrival: its body has been read.
+            session: that the request names besides its query; None: none.
+        """
+        query = {} if session is None else {"session": session}
+        query |= {name: value for name, value in arrival.query.items() if value}
+        steps = arrival.path.removeprefix(CONTROL_PREFIX).strip("/").split("/")
+        method = (
+            "GET" if arrival.method == "HEAD" else arrival.method
+        )  # `deliver` leaves out the body
+        match method, *steps:
+            case "GET", "health":
+                return 200, self.health()
+            case "GET", "scenarios":
+                return 200, await self._scenarios(query.get("session"))
+            case "GET", "journal":
+                return 200, await self._journal(query)
+            case "GET", "verify":
+                return 200, await self._verify(query)
+            case "GET", "sessions":
+                return 200, await self._list()
+            case "POST", "sessions":
+                return 201, await self._create(arrival)
+            case "GET", "sessions", name:
+                return 200, self._summary(await self._find(name))
+            case "POST", "sessions", name, "reset":
+                return 200, await self._reset(name)
+            case "DELETE", "sessions", name:
+                return 200, await self._delete(name)
+        wrong = f"{arrival.method} {CONTROL_PREFIX}{'/'.join(steps)}"
+        raise RequestError(
+            f"{wrong} is not a control route. There are: GET health, "
+            "ready, metrics, scenarios[?session=], journal[?session=&after=&limit=], "
+            "verify[?session=], sessions, sessions/{name}; POST sessions, "
+            "sessions/{name}/reset; DELETE sessions/{name}.",
+            status=404,
+        )
+
+    def health(self) -> dict[str, Any]:
+        return {
+            "status": "ok",
+            "scenarios": len(self._answers.player.served.scenarios),
+            "apis": list(PROTOCOLS),
+            "sessions": len(self._local),
+        }
+
+    async def _scenarios(self, session: str | None) -> dict[str, Any]:
+        player = self._answers.player
+        if session is not None:
+            await self.sessions.refresh(session)
+            player = self._answers.player_of(session)
+        return {"scenarios": [described(scenario) for scenario in player.served.scenarios]}
+
+    async def _journal(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+        page = read_page(query)
+        name = query.get("session")
+        sessions = await self.sessions.load() if name is None else [await self._find(name)]
+        return journal_parts(sessions, page)
+
+    async def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
+        # Imported here: serving does not need it.
+        from mockllm.checking.conversations.judge import verify
+
+        session = await self._find(query.get("session", "default"))
+        try:
+            verification = verify(
+                session,
+                self._answers.player_of(session.name).served.by_name,
+                depth=whole_number(query, "depth", 50),
+                leave_out=names(query, "leave_out"),
+                require=names(query, "require"),
+                once=flag(query, "once"),
+                allow_unplayed=flag(query, "allow_unplayed"),
+            )
+        except UsageError as error:
+            raise RequestError(f"leave_out and require: {error}", param="leave_out") from None
+        return {"session": session.name, **verification.as_json()}
+
+    async def _list(self) -> dict[str, Any]:
+        sessions = await self.sessions.load()
+        for session in sessions:
+            await self.sessions.refresh(session.name)
+        evicted = (await self.sessions.names()).evicted
+        return {"sessions": [*map(self._summary, sessions)], "evicted": list(evicted)}
+
+    async def _find(self, name: str) -> Session:
+        session = await self.sessions.find(name)
+        if session is None:
+            names = ", ".join((await self.sessions.names()).known) or "none"
+            raise RequestError(f"There is no session {name!r}; there are: {names}.", status=404)
+        return session
+
+    def _summary(self, session: Session) -> dict[str, Any]:
+        return session_summary(session, self._setups.find(session.name))
+
+    async def _delete(self, name: str) -> dict[str, Any]:
+        await self._find(name)
+        await self.sessions.delete(name)
+        setup = self._setups.find(name)
+        if setup is not None and (setup.gone or setup.request is not None):
+            self._setups.release(name)
+        return {"session": name, "deleted": True}
+
+    async def _reset(self, name: str) -> dict[str, Any]:
+        await self._find(name)
+        setup = self._setups.find(name)
+        if setup is not None and setup.gone:
+            raise gone(name)
+        return {**self._summary(await self.sessions.reset(name)), "reset": True}
+
+    async def _create(self, arrival: Arrival) -> dict[str, Any]:
+        served, body = self._answers.player, arrival.body
+
+        def read() -> tuple[SessionRequest, Player | None]:
+            request = read_session_request(body, lambda: served.served.by_name)
+            player = self._setups.make_player(request, served) if request.has_setup else None
+            return request, player
+
+        # Many scenarios take long to read; the other sessions do not wait for that.
+        request, player = await asyncio.to_thread(read)
+        name = request.name or uuid.uuid4().hex[:12]
+        if player is not None:
+            await self._check_new(name)
+            self._setups.add(name, request, player, served)
+        session = await self.sessions.make(name, None if player is None else body)
+        return self._created(session, arrival.headers["host"])
+
+    async def _check_new(self, name: str) -> None:
+        known = await self.sessions.find(name)
+        setup = self._setups.find(name)
+        if (known is None or known.evicted) and (setup is None or setup.gone):
+            return
+        raise RequestError(
+            f"The session was not made: there is a session {name!r}. Delete it (DELETE "
+            f"/_mockllm/sessions/{name}), or choose another name.",
+            status=409,
+        )
+
+    def _created(self, session: Session, host: str) -> dict[str, Any]:
+        from mockllm.wire.protocols.environment import client_environment
+
+        options = self._answers.options
+        name, server = session.name, f"{'https' if options.tls else 'http'}://{host}"
+        root = f"{server}/s/{name}"
+        urls = base_urls(root)
+        setup = self._setups.find(name)
+        answer = {
+            "session": name,
+            "evicted": session.evicted,
+            "header": {SESSION_HEADER: name},
+            "base_urls": urls,
+            "url": root,
+            "verify": f"{server}{CONTROL_PREFIX}verify?session={name}",
+            "journal": f"{server}{CONTROL_PREFIX}journal?session={name}",
+            "variables": {**client_environment(urls), "MOCKLLM_URL": root},
+        }
+        if options.paths:
+            answer["paths"] = [{"api": api, "url": root + path} for api, path in options.paths]
+        return answer | _setup_json(setup)
+
+
+def session_summary(session: Session, setup: SessionSetup | None) -> dict[str, Any]:
+    """What is known of a session, as the control routes and the live page list it."""
+    return {
+        "session": session.name,
+        "requests": session.count,
+        "dropped": session.dropped,
+        "evicted": session.evicted,
+        "outcomes": dict(session.outcomes()),
+        "played": {name: sorted(turns) for name, turns in session.played.items()},
+        **_setup_json(setup),
+    }
+
+
+def _setup_json(setup: SessionSetup | None) -> dict[str, Any]:
+    """What differs in a session that was made over HTTP."""
+    if setup is None or setup.request is None:
+        return {}
+    scenarios = [scenario.name for scenario in setup.request.scenarios]
+    return {"scenarios": scenarios, "quirks": list(setup.request.quirks)}
+
+
+class LocalSessions:
+    """What control routes and pages do with the sessions of this process. Nothing here waits."""
+
+    shared = False
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    async def names(self) -> Names:
+        """The names of all sessions."""
+        return Names(self._sessions.names, self._sessions.evicted)
+
+    async def load(self) -> list[Session]:
+        """All sessions."""
+        return list(self._sessions)
+
+    async def find(self, name: str) -> Session | None:
+        """A session; of one that was evicted only its name is known."""
+        return self._sessions.find(name)
+
+    async def refresh(self, name: str) -> None:
+        """Sets a session up as it was requested last: it is, in the only process."""
+
+    async def make(self, name: str, setup: bytes | None) -> Session:
+        """A session, made if need be, or anew with the body that asks for its setup."""
+        if setup is not None:
+            self._sessions.delete(name)  # what is known of one that was evicted
+        return self._sessions.get(name)
+
+    async def reset(self, name: str) -> Session:
+        """The session without what is known of it, but with its setup."""
+        self._sessions.delete(name)
+        return self._sessions.get(name)
+
+    async def delete(self, name: str) -> None:
+        """Deletes a session with its setup."""
+        self._sessions.delete(name)
+
+
+@record
+class JournalPage:
+    """What is requested of a journal.
+
+    Args:
+        after: the number of the entry before the first one.
+        limit: the most entries; None: all.
+        paged: whether the request is for a page: only its answer says what comes next.
+    """
+
+    after: int = 0
+    limit: int | None = None
+    paged: bool = False
+
+
+def read_page(query: Mapping[str, str]) -> JournalPage:
+    """The page that a query names; the whole journal without `after` and `limit`.
+
+    Raises:
+        RequestError: one of them is wrong, or there is no `session`, within which entries are
+            numbered.
+    """
+    if "after" not in query and "limit" not in query:
+        return JournalPage()
+    if "session" not in query:
+        raise RequestError(
+            "after and limit are for the journal of one session, which numbers its entries. Add "
+            "session=default, or the name of another one.",
+            param="session",
+        )
+    limit = whole_number(query, "limit", least=1) if "limit" in query else None
+    return JournalPage(whole_number(query, "after"), limit, paged=True)
+
+
+async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> AsyncIterator[bytes]:
+    """The JSON object of a journal or a page, in parts that are an entry each at most.
+
+    The journals may change meanwhile: an entry that leaves its journal before it is written is
+    left out, and counted in `dropped`.
+    """
+    yield b'{"exchanges":['
+    separator = b""
+    dropped = sent = 0
+    gaps: dict[str, None] = {}
+    last, more = page.after, False
+    for session in sessions:
+        entries = session.entries
+        if not entries:
+            last = max(last, session.count)
+        for entry in _of_page(entries, page):
+            if entry.dropped:
+                continue
+            yield separator + json_bytes(dumps(entry.as_json()))
+            separator = b","
+            last = entry.number
+            sent += 1
+        more = session.count > last
+        dropped += session.dropped
+        gaps |= dict.fromkeys(session.gaps)
+    end: dict[str, Any] = {"dropped": dropped}
+    if gaps:
+        end["gaps"] = list(gaps)
+    if page.paged:
+        end |= {"missed": last - page.after - sent, "next": last, "more": more}
+    yield b"]," + dumps(end).encode()[1:]
+
+
+def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Exchange]:
+    if not page.paged:
+        return entries
+    start = bisect_right(entries, page.after, key=lambda entry: entry.number)
+    return entries[start:] if page.limit is None else entries[start : start + page.limit]

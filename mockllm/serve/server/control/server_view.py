@@ -1,0 +1,103 @@
+"""What a live page above the server reads of it.
+
+The server knows no page: who starts it gives one in its options, and it is made when somebody opens
+it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mockllm.core.errors import Problem
+from mockllm.play.replay.compilation.http_answer import HttpAnswer
+from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.serve.server.answers import Answers
+from mockllm.serve.server.options import Page
+
+if TYPE_CHECKING:
+    from mockllm.serve.server.control.control_routes import LocalSessions
+    from mockllm.serve.server.state.shared_sessions import SharedSessions
+
+
+KEEPS = 256
+"""So many answers are kept."""
+
+_MOST = 32 * 1024 * 1024
+
+
+class SentAnswers:
+    """Answers with their exchanges, the oldest first. Bounded in number and bytes.
+
+    Adding one is all that a request costs, so it copies nothing: answers are immutable, and many
+    requests share one.
+    """
+
+    def __init__(self) -> None:
+        self._answers: deque[tuple[Exchange, HttpAnswer]] = deque()
+        self._size = 0
+
+    def add(self, exchange: Exchange, answer: HttpAnswer) -> None:
+        answers = self._answers
+        answers.append((exchange, answer))
+        self._size += answer.size
+        while len(answers) > KEEPS or self._size > _MOST:
+            self._size -= answers.popleft()[1].size
+
+    def find(self, wanted: Exchange) -> tuple[Exchange, HttpAnswer] | None:
+        """The answer of an exchange, and the exchange that has its times; None where it is not
+        kept.
+
+        Args:
+            wanted: of the journal; one that was read from a state store is a copy, which differs
+                in its number, and in its time by the difference of two clocks.
+        """
+        answers = [pair for pair in self._answers if pair[0] is wanted]
+        answers = answers or [pair for pair in self._answers if _key(pair[0]) == _key(wanted)]
+        late = [abs(exchange.received.at - wanted.received.at) for exchange, _ in answers]
+        return answers[late.index(min(late))] if answers else None
+
+
+def _key(exchange: Exchange) -> tuple[object, ...]:
+    """What a copy of an exchange has in common with it."""
+    connection, duration = exchange.received.connection, exchange.sent.duration
+    return connection, exchange.session, exchange.path, exchange.status, duration
+
+
+class ServerView:
+    """A server as its page sees it."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        sessions: LocalSessions | SharedSessions,
+        make_page: Callable[[ServerView], Page] | None,
+    ) -> None:
+        self.answers, self.sessions = answers, sessions
+        self.sent = None if make_page is None else SentAnswers()
+        """The last answers; None: there is no page."""
+        self.watch: Callable[[Exchange], None] | None = None
+        """Is called with each request that comes or ends, while a page is open."""
+        self.problems: Sequence[Problem] = ()
+        """Of the scenario files, after the last change."""
+        self.loaded = time.time()
+        """When the scenario files were read last, in seconds since 1970."""
+        self._make_page = make_page
+        self._page: Page | None = None
+
+    def page(self) -> Page | None:
+        if self._page is None and self._make_page is not None:
+            self._page = self._make_page(self)
+        return self._page
+
+    def reloaded(self, problems: Sequence[Problem]) -> None:
+        """Notes that the scenario files were read again, and what is wrong with them."""
+        self.problems, self.loaded = problems, time.time()
+        if self._page is not None:
+            self._page.reloaded()
+
+    def close(self) -> None:
+        if self._page is not None:
+            self._page.close()

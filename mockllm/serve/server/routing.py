@@ -1,0 +1,374 @@
+"""Paths to operations: one table made from PROTOCOLS and `--path`, and what answers other paths.
+
+Services put prefixes before the paths of an API (`/api/v1/chat/completions`), so a path that is not
+in the table is known by its end. A route that calls no model and that no scenario answers gets what
+follows from the request alone (`--fallback auto`), or an error.
+
+`--path API=TEMPLATE` adds a path, checked against all others. `{name}` in a template is one segment
+of the path. An API may have parameters whose values its service makes (`Address.creates`), such as
+the ids of a thread and a run. Where a template ends in them, a POST to the path before them answers
+with new ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+from mockllm.core.errors import NoMatchError, RequestError, UsageError
+from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.record import record
+from mockllm.core.text import did_you_mean
+from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.replay.call import Answered, refused
+from mockllm.play.replay.lookups import find_fallback
+from mockllm.play.replay.player import Player
+from mockllm.play.replay.request_headers import FAULT_HEADER
+from mockllm.play.replay.sessions.exchange import Played
+from mockllm.wire.protocols import Protocols
+from mockllm.wire.protocols.base import Address, Operation, Route, WireProtocol
+from mockllm.wire.protocols.route_matching import (
+    detect,
+    detected_target,
+    path_target,
+    route_pattern,
+)
+
+NO_ROUTES: Mapping[str, tuple[Route, ...]] = {}
+
+_CLOSE = 0.85
+"""How similar a path must be to a known one of its method, for the error to name that one."""
+
+_MOST_FOUND = 1024
+"""How many paths of POST requests that are not in the table are remembered, also those that lead to
+nothing. The dictionary is cleared when it is full: it is read for each request, and an LRU cache
+takes more than twice the time."""
+
+
+@record
+class Endpoint:
+    """The operation that answers a request, and what its path says; the query is not part of it."""
+
+    protocol: WireProtocol
+    operation: Operation
+    target: Target = NO_TARGET
+
+
+@record
+class _Rule:
+    method: str
+    pattern: re.Pattern[str]
+    header: str | None
+    api: str
+    operation: Operation
+
+
+class Routes:
+    """Finds the endpoint for a method and a path."""
+
+    def __init__(
+        self,
+        protocols: Protocols,
+        further: Mapping[str, tuple[Route, ...]] = NO_ROUTES,
+    ) -> None:
+        self._protocols = protocols
+        self._further = further
+        self._exact: dict[tuple[str, str], tuple[str, Operation]] = {}
+        self._rules: list[_Rule] = []
+        self._found: dict[tuple[str, str], Endpoint | None] = {}
+        self.known: list[tuple[str, str]] = []
+        for api in protocols:
+            for route in self._routes(api):
+                if (route.method, route.path) not in self.known:
+                    self.known.append((route.method, route.path))
+                self._add(api, route)
+        self._longest = max(path.count("/") for _, path in self.known)
+        # What asks for a header goes before what takes anybody.
+        self._rules.sort(key=lambda rule: rule.header is None)
+
+    def _routes(self, api: str) -> tuple[Route, ...]:
+        return (*self._protocols.addresses[api].routes, *self._further.get(api, ()))
+
+    def _add(self, api: str, route: Route) -> None:
+        if "{" in route.path or route.header is not None:
+            pattern = route_pattern(route.path)
+            self._rules.append(_Rule(route.method, pattern, route.header, api, route.operation))
+        else:
+            self._exact.setdefault((route.method, route.path), (api, route.operation))
+
+    def find(self, method: str, path: str, headers: Container[str] = ()) -> Endpoint | None:
+        """The endpoint; None where the path, or this method of it, is not known.
+
+        Args:
+            path: as it was sent: a quoted slash is part of a name.
+            headers: the names of the request's headers, in lower case.
+        """
+        key = method, path
+        if method != "POST":
+            return self._by_path(method, path, headers) or self._by_end(method, path, headers)
+        if key not in self._found:  # headers decide about no POST
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            self._found[key] = self._by_path(method, path, ()) or self._by_end(method, path, ())
+        return self._found[key]
+
+    def _by_path(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
+        """The endpoint of the table for a path: rules with a header go before exact paths, and
+        these before other rules."""
+        exact = self._exact.get((method, path))
+        for rule in self._rules:
+            if rule.method != method or (rule.header is not None and rule.header not in headers):
+                continue
+            match = rule.pattern.fullmatch(path)
+            if match is not None and (rule.header is not None or exact is None):
+                protocol = self._protocols[rule.api]
+                return Endpoint(protocol, rule.operation, path_target(match))
+        return None if exact is None else Endpoint(self._protocols[exact[0]], exact[1])
+
+    def _by_end(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
+        """The endpoint that the end of a path leads to: the paths of requests for an answer are
+        those by which recordings are recognised, the others those of the table. Other services
+        have files and batches, too, so that their paths have to be whole."""
+        generating = self._generating(path) if method == "POST" else None
+        if generating is not None:
+            return generating
+        for end in _ends(path, self._longest):
+            found = self._by_path(method, end, headers)
+            if found is None or found.operation in ("generate", "create"):
+                continue
+            if found.operation not in found.protocol.jobs:
+                return found
+        return None
+
+    def _generating(self, path: str) -> Endpoint | None:
+        for api, address in self._protocols.addresses.items():
+            target = detected_target(address, path)
+            if target is not None:
+                return Endpoint(self._protocols[api], "generate", target)
+        return None
+
+    def methods(self, path: str) -> list[str]:
+        """The methods that a path is known for."""
+        every = {rule.header for rule in self._rules if rule.header is not None}
+        return [method for method in ("GET", "POST", "DELETE") if self.find(method, path, every)]
+
+    def nearest(self, path: str) -> WireProtocol:
+        """The protocol whose shape an error for this path should have: the one with the
+        longest common beginning."""
+
+        def common(api: str) -> int:
+            return max(_common(route.path, path) for route in self._routes(api))
+
+        return self._protocols[max(self._protocols, key=common)]
+
+    def not_allowed(self, method: str, path: str) -> tuple[RequestError, str] | None:
+        """The error for another method than those of a path, and the `allow` header; None for a
+        path that no method has."""
+        methods = self.methods(path)
+        if not methods:
+            return None
+        allowed = ", ".join(methods)
+        message = f"Not allowed to {method} on {path}; this path takes {allowed}."
+        return RequestError(message, status=405), allowed
+
+    def unknown(self, method: str, path: str, body: bytes) -> RequestError:
+        """The error for a route that nothing answers, in one line."""
+        known = [f"{method} {known}" for other, known in self.known if other == method]
+        near = get_close_matches(f"{method} {path}", known, n=1, cutoff=_CLOSE)
+        message = (
+            f"mockllm knows no route {method} {path}: {_known(method, path, body)}. "
+            f"{f'Did you mean {near[0]}? ' if near else ''}"
+            f"To answer it, add a scenario with 'route: {method} {path}', or record it."
+        )
+        return RequestError(message, status=404, code="unknown_url")
+
+
+def _known(method: str, path: str, body: bytes) -> str:
+    """What is known of a route that nothing answers."""
+    fallback = find_fallback(method, path)
+    if fallback is not None:
+        return "no scenario has it, and --fallback auto would answer it"
+    found = detect(method, path, body)
+    if found.protocol is not None:
+        address = found.protocol.address
+        name, served = address.name, address.routes[0].path
+        return (
+            f"the body is a request of {address.title}, which is served at {served} (start "
+            f"the server with --path {name}={path} to serve it here, too)"
+        )
+    return f"no scenario has it, and {found.reason}"
+
+
+def _ends(path: str, most: int) -> Iterator[str]:
+    """The shorter ends of a path, the longest first, of at most `most` segments."""
+    segments = path.split("/")
+    for size in range(min(most, len(segments) - 2), 0, -1):
+        yield "/" + "/".join(segments[-size:])
+
+
+def _common(left: str, right: str) -> int:
+    size = 0
+    for a, b in zip(left, right, strict=False):
+        if a != b:
+            break
+        size += 1
+    return size
+
+
+class PlainRoutes:
+    """Answers routes that call no model."""
+
+    def __init__(self, routes: Routes, *, fallback: bool) -> None:
+        self._routes = routes
+        self._fallback = fallback
+
+    def has(self, player: Player, method: str, path: str, endpoint: Endpoint | None) -> bool:
+        """Whether scenarios may answer a path. A path of a model's answers belongs to a scenario
+        only if that has exactly this path as its route."""
+        if not player.has_routes:
+            return False
+        if endpoint is not None and endpoint.operation == "generate":
+            return player.routes.index.fits_whole(method, path)
+        return player.routes.fits(method, path)
+
+    def without_faults(self, answered: Answered, headers: Mapping[str, str]) -> Answered:
+        """What a route got; faults that its request asks for cannot strike."""
+        if FAULT_HEADER not in headers:
+            return answered
+        return replace(answered, played=replace(answered.played, missed="the route calls no model"))
+
+    def unanswered(self, player: Player, request: RouteRequest) -> Answered:
+        """The answer to a request that no scenario answers, and that is for no path of an API."""
+        method, path = request.method, request.path
+        fallback = find_fallback(method, path) if self._fallback else None
+        if fallback is not None:
+            known = Played(api=fallback.protocol.name, model=request.model or None)
+            try:
+                answer = fallback.answer(request)
+            except RequestError as error:
+                return refused(fallback.protocol, error, known)
+            return Answered(answer, replace(known, outcome="played", status=answer.status))
+        shape = self._routes.nearest(path)
+        missing = player.routes.jobs.missing(method, path)
+        if missing:
+            message = f"No scenario answers {method} {path}: {missing}."
+            return refused(shape, NoMatchError(message, status=404, code="no_job"))
+        mismatch = player.routes.index.explain(request)
+        if mismatch:
+            message = (
+                f"No scenario answers {method} {path}. Nearest: {mismatch}. Change its match, or "
+                "add a scenario."
+            )
+            return refused(shape, NoMatchError(message, status=404, code="no_scenario"))
+        other = self._routes.not_allowed(method, path)
+        if other is not None:
+            wrong_method, allowed = other
+            return refused(shape, wrong_method, Played(api=shape.name), [("allow", allowed)])
+        unknown = refused(shape, self._routes.unknown(method, path, request.body))
+        return replace(unknown, played=replace(unknown.played, outcome="unknown route"))
+
+
+_NAMED = re.compile(r"\{([A-Za-z_]\w*)\}(:[A-Za-z]+)?")
+_LITERAL = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%-]+")
+_OWN = re.compile(r"/_mockllm(/|$)|/s/")
+_ID = re.compile(r"_?id$", re.IGNORECASE)
+
+
+@record
+class _Placed:
+    """A route, with the words for messages about it."""
+
+    route: Route
+    address: Address
+    source: str
+
+
+def path_routes(
+    addresses: Mapping[str, Address], paths: Iterable[tuple[str, str]]
+) -> dict[str, tuple[Route, ...]]:
+    """The routes of templates, by the name of their API.
+
+    Raises:
+        UsageError: a template is malformed, or a request could be for two routes.
+    """
+    known = [
+        _Placed(route, address, f"{route.path} of {address.name}")
+        for address in addresses.values()
+        for route in address.routes
+        if route.method == "POST"
+    ]
+    routes: dict[str, tuple[Route, ...]] = {}
+    for api, template in paths:
+        if api not in addresses:
+            hint = did_you_mean(api, addresses, f"there are: {', '.join(addresses)}")
+            raise UsageError(f"--path {api}={template}: there is no API {api!r}; {hint}")
+        address = addresses[api]
+        _check(template)
+        own = _routes(address, template)
+        for route in own:
+            _check_clash(template, route, address, known)
+            known.append(_Placed(route, address, f"{route.path} of --path {api}={template}"))
+        routes[api] = (*routes.get(api, ()), *own)
+    return routes
+
+
+def _check(template: str) -> None:
+    """Checks the form of a template."""
+    path = f"the path {template!r}"
+    if not template.startswith("/") or template == "/":
+        raise UsageError(f"{path} must begin with '/', such as /api/v1/agents/{{agent}}")
+    if _OWN.match(template):
+        raise UsageError(f"{path} is one of mockllm itself; choose another beginning")
+    names = []
+    for segment in template.split("/")[1:]:
+        named = _NAMED.fullmatch(segment)
+        if named is not None:
+            names.append(named[1])
+        elif not _LITERAL.fullmatch(segment):
+            what = f"has the segment {segment!r}" if segment else "has an empty segment"
+            raise UsageError(f"{path} {what}; write text, or a parameter as {{name}}")
+    if len(set(names)) < len(names):
+        raise UsageError(f"{path} has two parameters of one name; give each its own")
+
+
+def _routes(address: Address, template: str) -> tuple[Route, ...]:
+    routes = [Route("POST", template, "generate")]
+    before, _, last = template.rpartition("/")
+    while before and _is_created(address, last):
+        routes.append(Route("POST", before, "create"))
+        before, _, last = before.rpartition("/")
+    return tuple(routes)
+
+
+def _is_created(address: Address, segment: str) -> bool:
+    named = _NAMED.fullmatch(segment)
+    return named is not None and _ID.sub("", named[1]).lower() in address.creates
+
+
+def _check_clash(template: str, route: Route, address: Address, known: Iterable[_Placed]) -> None:
+    for other in known:
+        if _overlap(route.path, other.route.path):
+            what = "" if route.operation == "generate" else f" (POST {route.path} makes ids)"
+            raise UsageError(
+                f"--path {address.name}={template}{what} clashes with {other.source}: one request "
+                "could be for both. Put a segment before it that the other does not have"
+            )
+
+
+def _overlap(left: str, right: str) -> bool:
+    """Whether one path fits both."""
+    lefts, rights = left.split("/"), right.split("/")
+    return len(lefts) == len(rights) and all(map(_segments_overlap, lefts, rights))
+
+
+def _segments_overlap(left: str, right: str) -> bool:
+    one, other = _NAMED.fullmatch(left), _NAMED.fullmatch(right)
+    if one is None and other is None:
+        return left == right
+    if one is None:
+        return _segments_overlap(right, left)
+    end = one[2] or ""
+    rest = right if other is None else other[2] or ""
+    return rest.endswith(end) or (other is not None and end.endswith(rest))

@@ -1,0 +1,73 @@
+"""Anthropic Messages.
+
+https://docs.claude.com/en/api/messages and https://docs.claude.com/en/docs/build-with-claude/streaming
+
+`request` (with `messages`) parses requests; `encoder` writes answers and `decoder` (with
+`assembly`) reads them; `blocks` has what both sides share; `service` has errors, headers, the list
+of models and token counts, `bedrock` what differs on Amazon Bedrock; `protocol` is the whole.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mockllm.wire.protocols.base import Address, Route, model_routes
+from mockllm.wire.protocols.records import Environment
+
+API = "anthropic"
+
+VERSION_HEADER = "anthropic-version"
+
+_ACTIONS = "invoke|invoke-with-response-stream"
+"""Of Amazon Bedrock, where the models of Anthropic have the bodies of this API."""
+
+ADDRESS = Address(
+    name=API,
+    title="Anthropic Messages",
+    package=__name__,
+    routes=(
+        Route("POST", "/v1/messages", "generate"),
+        Route("POST", "/messages", "generate"),
+        Route("POST", "/v1/messages/count_tokens", "count_tokens"),
+        Route("POST", "/messages/count_tokens", "count_tokens"),
+        *(
+            route
+            for base in ("/v1/messages/batches", "/messages/batches")
+            for route in (
+                Route("POST", base, "create_batch"),
+                Route("GET", base, "batches"),
+                Route("GET", f"{base}/{{batch_id}}", "batch"),
+                Route("POST", f"{base}/{{batch_id}}/cancel", "cancel_batch"),
+                Route("DELETE", f"{base}/{{batch_id}}", "delete_batch"),
+                Route("GET", f"{base}/{{batch_id}}/results", "batch_results"),
+            )
+        ),
+        *model_routes("/v1", "", header=VERSION_HEADER),
+        # The ARN of an inference profile has a slash, which some clients quote and others do not.
+        *(
+            Route("POST", f"/model/{model}/{{action:{_ACTIONS}}}", "generate")
+            for model in ("{model}", "{owner}/{model}")
+        ),
+        Route(
+            "POST", "/publishers/anthropic/models/{model:count-tokens}:rawPredict", "count_tokens"
+        ),
+    ),
+    paths=(
+        # OpenAI's Assistants have /threads/ID/messages
+        re.compile(r"^(?!.*/threads/).*/messages$"),
+        re.compile(
+            r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"
+            r":(?:streamR|r)awPredict$"
+        ),
+        re.compile(rf"/model/(?P<model>.+)/(?P<action>{_ACTIONS})$"),
+    ),
+    base_path="",  # the SDKs append /v1/messages to ANTHROPIC_BASE_URL
+    env=Environment(
+        base_urls=(("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_BEDROCK_BASE_URL", "")),
+        keys=("ANTHROPIC_API_KEY",),
+        other_keys=("ANTHROPIC_AUTH_TOKEN",),
+        other_base_urls=("ANTHROPIC_API_BASE", "ANTHROPIC_API_URL"),
+    ),
+    hosts=("api.anthropic.com",),
+    provider="anthropic",
+)

@@ -1,0 +1,158 @@
+"""The requests that a client of Converse sends, with the model and the operation in the path. The
+API cannot forbid calls while it offers tools, and refers only to files in S3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
+from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.records import ClientRequests, Fields, Json
+from mockllm.wire.protocols.values import mapping, objects, tool_schema
+from mockllm.wire.protocols.writing import (
+    arguments_value,
+    continued,
+    joined_answers,
+    known_type,
+    leading_system,
+    paired,
+    parameter_fields,
+    read_parameters,
+    with_function_tools,
+)
+
+_NAMES = {
+    "max_tokens": "maxTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "stop": "stopSequences",
+}
+_MARK: Json = {"cachePoint": {"type": "default"}}
+_BUDGET = 1024
+
+
+def _write(request: Request, parameters: Parameters) -> Json:
+    """The body of a request."""
+    request = with_function_tools(request)
+    system, history = leading_system(joined_answers(paired(request.messages)))
+    body: Json = {"messages": _write_messages(history)}
+    if system:
+        body["system"] = [{"text": system}]
+    _mark(body, parameters.cache_marks)
+    inference = parameter_fields(parameters, _NAMES)
+    if inference:
+        body["inferenceConfig"] = inference
+    if request.tools:
+        choice = _choice(request.tool_choice)
+        body["toolConfig"] = {"tools": list(map(_spec, request.tools)), **choice}
+    if request.output_schema:  # any JSON object has no form
+        schema = {"name": "answer", "schema": dumps(request.output_schema)}
+        format = {"type": "json_schema", "structure": {"jsonSchema": schema}}
+        body["outputConfig"] = {"textFormat": format}
+    if request.wants_reasoning and (parameters.max_tokens or _BUDGET + 1) > _BUDGET:
+        thinking = {"type": "enabled", "budget_tokens": _BUDGET}
+        body["additionalModelRequestFields"] = {"thinking": thinking}
+    return body
+
+
+def _parameters(body: Fields) -> Parameters:
+    """The parameters in a body. Each `cachePoint` counts as a mark."""
+    found = read_parameters(_NAMES, mapping(body.get("inferenceConfig")).get)
+    marks = sum("cachePoint" in block for block in _all_blocks(body))
+    return Parameters(
+        found.max_tokens, found.temperature, found.top_p, found.stop, cache_marks=marks
+    )
+
+
+def _all_blocks(body: Fields) -> Iterator[Fields]:
+    yield from objects(body.get("system"))
+    yield from objects(mapping(body.get("toolConfig")).get("tools"))
+    for message in objects(body.get("messages")):
+        yield from objects(message.get("content"))
+
+
+def _mark(body: Json, marks: int) -> None:
+    """Marks the system prompt, then the messages of the user from the last one on."""
+    users = [message["content"] for message in body["messages"] if message["role"] == "user"]
+    places = [*([body["system"]] if "system" in body else []), *reversed(users)]
+    for blocks in places[:marks]:
+        blocks.append(_MARK)
+
+
+def _spec(tool: OfferedTool) -> Json:
+    # The service refuses an empty description.
+    described = {"description": tool.description} if tool.description else {}
+    return {
+        "toolSpec": {"name": tool.name, **described, "inputSchema": {"json": tool_schema(tool)}}
+    }
+
+
+def _choice(choice: str) -> Json:
+    if choice in ("auto", "none"):
+        return {}
+    return {"toolChoice": {"any": {}} if choice == "required" else {"tool": {"name": choice}}}
+
+
+def _write_messages(messages: Sequence[Message]) -> list[Json]:
+    """Messages as the API has them, of user and model in turn: results are the user's, and come
+    before what the user says."""
+    runs = groupby(messages, lambda message: "user" if message.role == "tool" else message.role)
+    return [{"role": role, "content": _blocks(list(run))} for role, run in runs]
+
+
+def _blocks(run: list[Message]) -> list[Json]:
+    results = [_result(message) for message in run if message.role == "tool"]
+    others = [block for message in run if message.role != "tool" for block in _said(message)]
+    # The service refuses a blank text, and a message without blocks.
+    return [*results, *others] or [{"text": "."}]
+
+
+def _result(message: Message) -> Json:
+    failed = {"status": "error"} if message.error else {}
+    result = {"toolUseId": message.call_id, "content": [{"text": message.text}], **failed}
+    return {"toolResult": result}
+
+
+def _said(message: Message) -> Iterator[Json]:
+    if message.text.strip():
+        yield {"text": message.text}
+    yield from _files(message.files)
+    for call in message.calls:
+        use = {"toolUseId": call.id, "name": call.name, "input": arguments_value(call)}
+        yield {"toolUse": use}
+
+
+_DOCUMENTS = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "text/html": "html",
+    "text/markdown": "md",
+}
+
+
+def _files(files: Iterable[SentFile]) -> Iterator[Json]:
+    for file in files:
+        type, _, format = known_type(file).partition("/")
+        kind = type if type in ("image", "video", "audio") else "document"
+        if kind == "document":
+            named = {"format": _DOCUMENTS.get(file.media_type, "txt"), "name": "document"}
+        else:
+            named = {"format": format}
+        if file.data:
+            yield {kind: {**named, "source": {"bytes": file.data}}}
+        elif file.reference.startswith("s3://"):
+            yield {kind: {**named, "source": {"s3Location": {"uri": file.reference}}}}
+
+
+CLIENT = ClientRequests(
+    write=_write,
+    parameters=_parameters,
+    continued=continued(_write_messages),
+    path="/model/{model}/converse-stream",
+    body_path="/model/{model}/converse",
+    service="https://bedrock-runtime.us-east-1.amazonaws.com",
+    group="bedrock",
+    tool_fields=("toolConfig",),
+    arguments_are_values=True,
+)

@@ -1,0 +1,209 @@
+"""The requests that a client of Gemini sends, with the model and the method in the path. The API
+has one system prompt, before the history.
+
+Gemini 3 refuses a continuation whose first function call of a turn has lost its signature. Every
+model refuses a signature that it did not make:
+https://ai.google.dev/gemini-api/docs/thought-signatures
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+
+from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request, SentFile
+from mockllm.core.text import display
+from mockllm.core.turn import ToolCall, Turn
+from mockllm.wire.protocols.gemini.fields import signature_of
+from mockllm.wire.protocols.gemini.schema import get, json_schema
+from mockllm.wire.protocols.records import ClientRequests, Fields, Json
+from mockllm.wire.protocols.values import array, function_tool, objects, tool_schema
+from mockllm.wire.protocols.writing import (
+    arguments_value,
+    joined_answers,
+    known_type,
+    paired,
+    parameter_fields,
+    read_parameters,
+    with_function_tools,
+    without_ids,
+)
+
+_NAMES = {
+    "max_tokens": "maxOutputTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "stop": "stopSequences",
+    "seed": "seed",
+}
+
+
+def _write(request: Request, parameters: Parameters) -> Json:
+    """The body of a request."""
+    request = with_function_tools(request)
+    system = [message.text for message in request.messages if message.role == "system"]
+    others = [message for message in request.messages if message.role != "system"]
+    body: Json = {"contents": _write_contents(joined_answers(paired(others, make_ids=False)))}
+    if any(system):
+        body["systemInstruction"] = {"parts": [{"text": "\n".join(filter(None, system))}]}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": list(map(_declaration, request.tools))}]
+        body |= _tool_choice(request.tool_choice)
+    config = parameter_fields(parameters, _NAMES)
+    if request.output_schema is not None:
+        config["responseMimeType"] = "application/json"
+        if request.output_schema:
+            config["responseJsonSchema"] = request.output_schema
+    if request.wants_reasoning:
+        config["thinkingConfig"] = {"includeThoughts": True}
+    return body | ({"generationConfig": config} if config else {})
+
+
+def _declaration(tool: OfferedTool) -> Json:
+    """A function, with what Gemini's own schemas cannot hold as a JSON Schema."""
+    declared, schema = function_tool(tool), tool_schema(tool)
+    if json_schema(schema) == schema:
+        return declared
+    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": schema}
+
+
+def _tool_choice(choice: str) -> Json:
+    if choice == "auto":
+        return {}
+    named = {} if choice in ("none", "required") else {"allowedFunctionNames": [choice]}
+    mode = "NONE" if choice == "none" else "ANY"
+    return {"toolConfig": {"functionCallingConfig": {"mode": mode, **named}}}
+
+
+def _write_contents(messages: Sequence[Message]) -> list[Json]:
+    """Messages as the API has them: a run of results is one content of the user."""
+    contents: list[Json] = []
+    for role, run in groupby(messages, lambda message: message.role):
+        if role == "tool":
+            contents.append({"role": "user", "parts": list(map(_response, run))})
+        else:
+            side = "model" if role == "assistant" else "user"
+            contents += ({"role": side, "parts": _parts(message)} for message in run)
+    return contents
+
+
+def _response(message: Message) -> Json:
+    identified = {"id": message.call_id} if message.call_id else {}
+    response = {"error" if message.error else "result": message.text}
+    return {"functionResponse": {**identified, "name": message.name, "response": response}}
+
+
+def _parts(message: Message) -> list[Json]:
+    parts = [*_files(message.files), *map(_call, message.calls)]
+    return [{"text": message.text}, *parts] if message.text or not parts else parts
+
+
+def _call(call: CallEcho) -> Json:
+    arguments = arguments_value(call)
+    # Arguments are an object; what is none is lost.
+    args = arguments if isinstance(arguments, dict) else {}
+    identified = {"id": call.id} if call.id else {}
+    return {"functionCall": {**identified, "name": call.name, "args": args}}
+
+
+def _files(files: Iterable[SentFile]) -> Iterator[Json]:
+    for file in files:
+        type = known_type(file)
+        typed = {} if type == "*/*" else {"mimeType": type}
+        if file.data:
+            yield {"inlineData": {**typed, "data": file.data}}
+        else:
+            yield {"fileData": {**typed, "fileUri": file.reference}}
+
+
+_NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+"""What a client sends for a call that no model made, according to the documentation."""
+
+_DUMMIES = frozenset(
+    form
+    for text in _NO_SIGNATURE
+    for form in (text, base64.b64encode(text.encode()).decode().rstrip("="))
+)
+
+
+def _opaque_mistake(request: Request, turn: Turn) -> str | None:
+    """Why the service refuses the signatures of the calls in the latest turn; None if it does not.
+    Only signatures that the scenario gives to a call are compared."""
+    calls = [part for part in turn.parts if isinstance(part, ToolCall)]
+    parts = list(_latest_calls(request))
+    if [call.name for call in calls] != [_name(part) for part in parts]:
+        return None  # which call is which is not certain
+    for number, (call, part) in enumerate(zip(calls, parts, strict=True)):
+        if not call.signature:
+            continue
+        sent = part.get("thoughtSignature", part.get("thought_signature"))
+        if sent is None and number == 0 and "gemini-3" in request.model:
+            return (
+                f"the call of {call.name!r} was streamed with a thought signature and is sent back "
+                "without; a client sends back the signature of a call, which Gemini 3 requires"
+            )
+        if sent is not None and not _is_valid(sent, call.signature):
+            return (
+                f"the thought signature of the call of {call.name!r} is sent back as "
+                f"{display(sent)}, but was streamed as {display(signature_of(call.signature))}; a "
+                "client sends back signatures unchanged"
+            )
+    return None
+
+
+def _is_valid(sent: object, streamed: str) -> bool:
+    if not isinstance(sent, str):
+        return False
+    if sent.rstrip("=") in _DUMMIES:
+        return True
+    return _plain(sent) == _plain(signature_of(streamed))
+
+
+def _plain(value: str) -> str:
+    """Base64 without the differences between its alphabets: SDKs decode and encode the value."""
+    return value.replace("-", "+").replace("_", "/").rstrip("=")
+
+
+def _name(part: Fields) -> object:
+    call = part.get("functionCall", part.get("function_call"))
+    return call.get("name") if isinstance(call, Mapping) else None
+
+
+def _latest_calls(request: Request) -> Iterator[Fields]:
+    latest: list[Json] = []
+    for content in reversed(array(request.body.get("contents"))):
+        role = content.get("role") if isinstance(content, Mapping) else None
+        if role == "model":
+            latest = [*objects(content.get("parts")), *latest]
+        elif latest:
+            break
+    return (part for part in latest if _name(part) is not None)
+
+
+def _continued(
+    body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
+) -> Json:
+    """The history goes on without the ids of calls, and with their signatures."""
+    model, user = _write_contents(without_ids(messages))
+    for part, call in zip(model["parts"], calls, strict=False):  # a text has no call
+        if call.signature:
+            part["thoughtSignature"] = signature_of(call.signature)
+    return {**body, "contents": [*body["contents"], model, user]}
+
+
+CLIENT = ClientRequests(
+    write=_write,
+    parameters=lambda body: read_parameters(_NAMES, partial(get, get(body, "generationConfig"))),
+    continued=_continued,
+    path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
+    body_path="/v1beta/models/{model}:generateContent",
+    service="https://generativelanguage.googleapis.com",
+    group="gemini",
+    tool_fields=("tools", "toolConfig", "tool_config"),
+    headers={"x-goog-api-key": "mock-key"},
+    arguments_are_values=True,
+    may_lack_call_ids=lambda _: True,
+    opaque_mistake=_opaque_mistake,
+)

@@ -1,0 +1,68 @@
+"""The routes of OpenAI's files: those that were uploaded, and those that batches make.
+
+https://platform.openai.com/docs/api-reference/files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mockllm.wire.protocols.base import Operation
+from mockllm.wire.protocols.jobs import JobCall, JobHandler, JobReply
+from mockllm.wire.protocols.openai_chat.batches import output_file, output_files
+from mockllm.wire.protocols.openai_chat.uploads import OpenAIFile, find_upload, uploaded
+from mockllm.wire.protocols.openai_common import listed, not_found, page_size
+
+_KIND = "file"
+_MOST = 10_000
+"""How many files a page may have; the service has the same bound."""
+
+
+def _id(token: str) -> str:
+    return f"file-{token}"
+
+
+def _create(call: JobCall) -> JobReply:
+    uploaded("", call.headers, call.body)  # before anything is counted
+    id = _id(call.jobs.new(_KIND))
+    return JobReply(uploaded(id, call.headers, call.body).as_json(), id)
+
+
+def _found(call: JobCall) -> OpenAIFile:
+    id = call.target.segments["file_id"]
+    file = output_file(call.jobs, id) or find_upload(call.jobs, id)
+    if file is None:
+        raise not_found("File", id)
+    return file
+
+
+def _delete(call: JobCall) -> JobReply:
+    id = _found(call).id
+    call.jobs.delete(id)
+    return JobReply({"id": id, "object": "file", "deleted": True})
+
+
+def _list(call: JobCall) -> JobReply:
+    """The files that batches made, then those that were uploaded, each the latest first."""
+    ids = [_id(token) for token in call.jobs.tokens(_KIND)]
+    call.jobs.expect(ids)
+    uploads = (find_upload(call.jobs, id) for id in ids)
+    files = [*output_files(call.jobs), *(file for file in uploads if file is not None)]
+    query = call.target.query
+    purpose = query.get("purpose")
+    found = [file.as_json() for file in files if purpose in (None, file.purpose)]
+    if query.get("order") == "asc":
+        found.reverse()
+    return JobReply(listed(found, query.get("after"), page_size(call.target, _MOST, _MOST)))
+
+
+FILES: Mapping[Operation, JobHandler] = {
+    "create_file": _create,
+    "files": _list,
+    "file": lambda call: JobReply(_found(call).as_json()),
+    "file_content": lambda call: JobReply(
+        _found(call).content, content_type="application/octet-stream"
+    ),
+    "delete_file": _delete,
+}
+"""The routes of files."""

@@ -1,0 +1,45 @@
+"""OpenAI Responses.
+
+https://platform.openai.com/docs/api-reference/responses
+
+`request` (with `input`) parses requests; `encoder` writes answers, whose output items
+`layout` determines; `decoder` (with `assembly` and `items`) reads answers; `objects` and
+`parts` have what both sides share; `protocol` is the whole.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mockllm.wire.protocols.base import Address, Route
+from mockllm.wire.protocols.openai_environment import ENVIRONMENT, HOSTS
+
+API = "responses"
+
+
+# Azure has the same paths below /openai; clients with another base URL leave out /v1.
+_BASES = ("/v1", "", "/openai/v1", "/openai")
+
+ADDRESS = Address(
+    name=API,
+    title="OpenAI Responses",
+    package=__name__,
+    routes=(
+        *(Route("POST", f"{base}/responses", "generate") for base in _BASES),
+        *(
+            route
+            for base in _BASES
+            for route in (
+                Route("GET", f"{base}/responses/{{response_id}}", "response"),
+                Route("DELETE", f"{base}/responses/{{response_id}}", "delete_response"),
+                Route("GET", f"{base}/responses/{{response_id}}/input_items", "input_items"),
+                Route("POST", f"{base}/responses/{{response_id}}/cancel", "cancel_response"),
+            )
+        ),
+    ),
+    paths=(re.compile(r"/responses$"),),
+    base_path="/v1",
+    env=ENVIRONMENT,
+    hosts=HOSTS,
+    provider="openai",
+)

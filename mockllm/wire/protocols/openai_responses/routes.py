@@ -1,0 +1,233 @@
+"""What the paths of Responses besides those for answers of a model answer.
+
+Answers that are kept: https://platform.openai.com/docs/guides/conversation-state; counts of tokens:
+https://platform.openai.com/docs/api-reference/responses/input-tokens; compaction:
+https://platform.openai.com/docs/api-reference/responses/compact. The fields are those of
+`InputTokenCountResponse` and `CompactedResponse` in OpenAI's Python SDK.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.core.errors import RequestError
+from mockllm.core.http import Target
+from mockllm.core.seeded import derive
+from mockllm.core.tokens_and_fragments import tokens
+from mockllm.core.turn import TokenUsage
+from mockllm.wire.protocols.base import Lookup, Reply, counted_tokens, dumps
+from mockllm.wire.protocols.openai_common import listed, page_size
+from mockllm.wire.protocols.openai_responses.input import CALLS, RESULTS, item_kind
+from mockllm.wire.protocols.openai_responses.objects import (
+    response_id,
+    token_of,
+    tool_usage,
+    usage_object,
+)
+from mockllm.wire.protocols.openai_responses.request import parse
+from mockllm.wire.protocols.openai_responses.server_tools import SERVER_TOOLS
+from mockllm.wire.protocols.records import (
+    Background,
+    FallbackRoute,
+    Fields,
+    JobState,
+    Json,
+    StoredAnswers,
+)
+from mockllm.wire.protocols.values import MOST_DIGITS, array, mapping, string
+
+# Answers that are kept
+
+_PREFIX = "resp_"
+_FIELD = "previous_response_id"
+
+
+def _previous_not_found(id: str) -> RequestError:
+    if not id.startswith("resp"):
+        return RequestError(
+            f"Invalid '{_FIELD}': '{id}'. Expected an ID that begins with 'resp'.",
+            param=_FIELD,
+            code="invalid_value",
+        )
+    return RequestError(
+        f"Previous response with id '{id}' not found. mockllm knows the ids of the answers that it "
+        "gave from the scenarios it serves now.",
+        param=_FIELD,
+        code="previous_response_not_found",
+    )
+
+
+_STATUSES: Mapping[JobState, str] = {
+    "created": "queued",
+    "pending": "in_progress",
+    "cancelled": "cancelled",
+}
+
+
+def _unfinished(answer: Fields, state: JobState) -> Json:
+    tier = answer.get("service_tier")
+    return {
+        **answer,
+        "status": _STATUSES[state],
+        "completed_at": None,
+        "error": None,
+        "incomplete_details": None,
+        "output": [],
+        # Which tier serves it is known when it is over.
+        "service_tier": "auto" if tier == "default" else tier,
+        "tool_usage": tool_usage([]),
+        "usage": None,
+    }
+
+
+def _events_before(target: Target) -> int | None:
+    """One more than `starting_after`, as the events count from 0."""
+    if target.query.get("stream") != "true":
+        return None
+    after = target.query.get("starting_after", "-1")
+    if not after.removeprefix("-").isdecimal() or len(after) > MOST_DIGITS or int(after) < -1:
+        raise RequestError(
+            f"Invalid 'starting_after': expected the number of an event, got '{after}'.",
+            param="starting_after",
+        )
+    return int(after) + 1
+
+
+BACKGROUND = Background(
+    is_asked=lambda body: body.get("background") is True,
+    unfinished=_unfinished,
+    events_before=_events_before,
+    not_cancelled=lambda other: RequestError(
+        f"Cannot cancel the response '{other}': only responses that were created with "
+        "'background': true can be cancelled."
+    ),
+)
+
+STORED_ANSWERS = StoredAnswers(
+    prefix=_PREFIX,
+    segment="response_id",
+    field=_FIELD,
+    is_stored=lambda body: body.get("store") is not False,
+    not_found=lambda unknown: RequestError(
+        f"Response with id '{unknown}' not found.", status=404, param="response_id"
+    ),
+    previous_not_found=_previous_not_found,
+    missing_result=lambda call: RequestError(
+        f"No tool output found for function call {call}.", param="input"
+    ),
+    unknown_result=lambda call: RequestError(
+        f"No tool call found for function call output with call_id {call}.", param="input"
+    ),
+    background=BACKGROUND,
+)
+
+
+def stored_answer(lookup: Lookup) -> Json:
+    """The body of `GET /v1/responses/{id}`, and of `POST /v1/responses/{id}/cancel`."""
+    if lookup.target.query.get("stream") == "true":
+        raise RequestError(
+            "Only responses that run in the background can be streamed again: create it with "
+            "'background': true, or leave out 'stream' to get the whole response.",
+            param="stream",
+        )
+    return dict(lookup.answer)
+
+
+def deleted_answer(lookup: Lookup) -> Json:
+    """The body of `DELETE /v1/responses/{id}`."""
+    id = lookup.target.segments["response_id"]
+    return {"id": id, "object": "response", "deleted": True}
+
+
+def listed_input(lookup: Lookup) -> Json:
+    """The body of `GET /v1/responses/{id}/input_items`, by the query's `order` (`desc`
+    is the service's default: newest first), `limit` and `after`, the id before the first item."""
+    id, query = lookup.target.segments["response_id"], lookup.target.query
+    limit = page_size(lookup.target, 20, 100)
+    value = lookup.request.get("input")
+    if isinstance(value, str):
+        value = [{"role": "user", "content": value}]
+    items = array(value)
+    token = token_of(id) or id
+    stored = [_stored(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
+    if query.get("order", "desc") != "asc":
+        stored.reverse()
+    return listed(stored, query.get("after"), limit)
+
+
+_PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
+_PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_output": "ctco"}
+
+
+def _stored(item: Json, i: int, token: str) -> Json:
+    kind = item_kind(item)
+    digits = derive(token, "input", i, length=50, hex=True)
+    prefix = SERVER_TOOLS[kind].prefix if kind in SERVER_TOOLS else _PREFIXES.get(kind, "item")
+    id = string(item.get("id")) or f"{prefix}_{digits}"
+    if kind == "message":
+        assistant = item.get("role") == "assistant"
+        content = [_stored_part(part, assistant) for part in _parts(item.get("content"))]
+        role = item.get("role")
+        return {"id": id, "type": kind, "status": "completed", "content": content, "role": role}
+    status = {"status": "completed"} if kind in CALLS or kind in RESULTS else {}
+    return {"id": id, "type": kind, **status, **{k: v for k, v in item.items() if k != "id"}}
+
+
+def _parts(content: object) -> list[Any]:
+    if isinstance(content, list):
+        return [{"text": part} if isinstance(part, str) else part for part in content]
+    return [{"text": string(content)}]
+
+
+def _stored_part(part: object, assistant: bool) -> Json:
+    given = dict(mapping(part))
+    if assistant:
+        if given.get("type") == "refusal":
+            return given
+        return {"type": "output_text", "annotations": [], "logprobs": [], **given}
+    if given.get("type") == "input_image":
+        return {"detail": "auto", **given}
+    return {"type": "input_text", **given}
+
+
+# Paths that --fallback auto answers
+
+
+def _input_tokens(body: Fields, target: Target) -> Json:
+    counted = counted_tokens(parse(body, target, False))
+    return {"object": "response.input_tokens", "input_tokens": counted}
+
+
+def _compacted(body: Fields, target: Target) -> Json:
+    """The user messages, then one item that stands for everything."""
+    request = parse(body, target, True)
+    seed = dumps(body)
+    token = derive(seed, "token", length=40, hex=True)
+    content = "gAAAAA" + derive(seed, "encrypted", length=82)
+    users = [message.text for message in request.messages if message.role == "user"]
+    reply = Reply(seed, token, request.model, None)
+    usage = TokenUsage(counted_tokens(request), tokens(content))
+    return {
+        "id": response_id(token),
+        "object": "response.compaction",
+        "created_at": reply.created,
+        "output": [
+            *(_user(text, f"msg_{token}{i:04x}") for i, text in enumerate(users)),
+            {"id": f"cmp_{token}{len(users):04x}", "type": "compaction"}
+            | {"encrypted_content": content},
+        ],
+        "usage": usage_object(usage),
+    }
+
+
+def _user(text: str, id: str) -> Json:
+    content = [{"type": "input_text", "text": text}]
+    return {"id": id, "type": "message", "status": "completed", "role": "user", "content": content}
+
+
+FALLBACK_ROUTES = (
+    FallbackRoute(re.compile(r"/responses/input_tokens$"), _input_tokens),
+    FallbackRoute(re.compile(r"/responses/compact$"), _compacted),
+)

@@ -1,0 +1,1 @@
+"""Redaction, recording and importers."""

@@ -1,0 +1,137 @@
+"""Secrets by the names of fields and headers: which names, and from which length on."""
+
+import pytest
+
+from mockllm.record.redaction.credentials import header_is_secret, parameter_is_secret
+from mockllm.record.redaction.redact import Redactor
+from tests.cases import for_all
+
+
+def is_redacted(name, value):
+    """Whether the value of a JSON field is replaced."""
+    return Redactor().json({name: value}) != {name: value}
+
+
+@pytest.mark.parametrize("name", ["token", "key", "secret", "auth", "session_cookie", "credential"])
+def test_weak_names(name):
+    """A field with a weak name is a secret from 16 characters on, with three digits and three
+    letters. Shorter values, words, numbers and UUIDs are none."""
+    assert is_redacted(name, "a1b2c3d4e5f6g7h8")
+    assert not is_redacted(name, "a1b2c3d4e5f6g7h")
+    assert is_redacted(name, "abcdefghijklm123")
+    assert not is_redacted(name, "abcdefghijklmn12")
+    assert is_redacted(name, "1234567890123abc")
+    assert not is_redacted(name, "12345678901234ab")
+    assert not is_redacted(name, "a1b2c3d4 e5f6g7h8")
+    assert not is_redacted(name, "550e8400-e29b-41d4-a716-446655440000")
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "api_key", "apiKey", "client-secret", "accessToken", "x_api_code", "PWD"]
+)
+def test_strong_names(name):
+    """A field with a strong name is a secret from 6 characters on, except types, variables and
+    short words."""
+    assert is_redacted(name, "a1b2c3")
+    assert not is_redacted(name, "a1b2c")
+    assert is_redacted(name, "abcdefghij")
+    assert not is_redacted(name, "abcdefghi")
+    for value in ("$PASSWORD_1", "<password>", "{password1}", "two words 12"):
+        assert not is_redacted(name, value)
+
+
+@pytest.mark.parametrize("name", ["text", "tokens", "monkeys", "keyboard", "path", "signature"])
+def test_other_names(name):
+    """The value of a field with any other name is no secret."""
+    assert not is_redacted(name, "a1b2c3d4e5f6g7h8")
+
+
+@for_all(
+    "name",
+    [
+        "next_page_token",
+        "nextPageToken",
+        "pageToken",
+        "Key",
+        "sort_key",
+        "idempotency_key",
+        "public_key",
+        "max_tokens",
+        "cache_key",
+        "prompt_cache_key",
+        "partitionKey",
+        "object-key",
+        "eos_token",
+    ],
+)
+def test_names_that_only_end_like_a_secret(name):
+    """A place in a list, a row or an object is no secret, as a field, in a text, in a header."""
+    assert not is_redacted(name, "a1b2c3d4e5f6g7h8")
+    text = f"{name}: a1b2c3d4e5f6g7h8"
+    assert Redactor().text(text) == text
+    assert not header_is_secret(f"x-{name}", "value") or name == "Key"
+
+
+@for_all(
+    ("name", "secret"),
+    [
+        ("x-key", True),
+        ("x-keys", True),
+        ("x-key-2", True),
+        ("x-key2", True),
+        ("X_API_KEY", True),
+        ("x-keyboard", False),
+        ("x-keyword", False),
+        ("x-token", True),
+        ("x-tokens", False),
+        ("x-tokens-used", False),
+        ("x-tokensecret", True),
+        ("x-tokenizer", False),
+        ("x-auth", True),
+        ("x-authorization", True),
+        ("x-authorisation", True),
+        ("x-authenticated", True),
+        ("x-author", False),
+        (":authority", False),
+        ("x-sig", True),
+        ("x-sign", False),
+        ("x-design", False),
+        ("x-signature", True),
+        ("x-code", True),
+        ("x-encoded", False),
+        ("accept-encoding", False),
+        ("x-pass", True),
+        ("x-compass", False),
+        ("x-pin", True),
+        ("x-spin", False),
+        ("access-control-request-headers", False),
+        ("x-mockllm-session", False),
+        ("idempotency-key", False),
+        ("x-idempotency-key", False),
+        ("openai-organization", False),
+    ],
+)
+def test_names_of_headers(name, secret):
+    """Whole words of a name decide, not letters inside of other words."""
+    assert header_is_secret(name, "value") is secret
+
+
+@for_all(
+    ("name", "value", "secret"),
+    [
+        ("alt", "sse", False),
+        ("ALT", "sse", False),
+        ("alt", "", False),
+        ("key", "", False),
+        ("key", "1", True),
+        ("unknown", "1", True),
+        ("alt", "sse;key=1", True),
+        ("alt", "sse&key=1", True),
+        ("alt", "a" * 128, False),
+        ("alt", "a" * 129, True),
+        ("model", "sk-proj-" + "Ab3dEf6hIj" * 3, True),
+    ],
+)
+def test_parameters(name, value, secret):
+    """A parameter is secret unless its name is known to be harmless and its value is plain."""
+    assert parameter_is_secret(name, value) is secret

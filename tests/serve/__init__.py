@@ -1,0 +1,1 @@
+"""The server, interception and the live page."""
