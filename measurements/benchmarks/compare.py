@@ -46,7 +46,10 @@ def figures_of(printed: str) -> Figures:
 def measured(checkout: Path, entry: str, arguments: list[str]) -> Figures:
     """The figures of one run in a checkout; ends the program where it fails."""
     python = checkout / ".venv/bin/python"
-    command = [str(python), f"measurements/benchmarks/{entry}.py", *arguments]
+    files = [*checkout.glob(f"benchmarks/{entry}.py"), *checkout.glob(f"*/benchmarks/{entry}.py")]
+    if not files:
+        sys.exit(f"{checkout} has no benchmark {entry}")
+    command = [str(python), str(files[0]), *arguments]
     done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)} in {checkout} fails:\n{done.stderr or done.stdout}")
