@@ -45,6 +45,7 @@ OURS = {
     "measurements/test_entries.py": "The folder of the conformance runs.",
     "cli/test_docs_command.py": "The address of the project, which does not exist yet.",
     "docs/test_resilience_page.py": "A module of the page.",
+    "plugin/test_doors.py": "Methods of HTTP libraries, as tests of users replace them.",
     "serve/server/recording/test_recording_apart.py": "The interpreter's own path.",
 }
 """The files that replace something else."""
