@@ -19,6 +19,7 @@ from mockllm.scenario.model import Scenario, ToolSpec
 from mockllm.serve.server.control.control_routes import base_urls
 from mockllm_pytest.marks import CasesMark
 from mockllm_pytest.options import chosen
+from mockllm_pytest.printing import fail
 from mockllm_pytest.serving import Library, MockService
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class MockCase:
                 raise self._no_payloads()
             mistakes = [*run_case(got, self.case, policy, self._level).differences]
         if mistakes:
-            pytest.fail("\n".join(self._report(mistakes)), pytrace=False)
+            fail("\n".join(self._report(mistakes)))
 
     def _report(self, found: Sequence[Difference]) -> Iterator[str]:
         names = dict.fromkeys(difference.invariant for difference in found)

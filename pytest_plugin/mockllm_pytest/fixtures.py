@@ -17,6 +17,7 @@ import pytest
 from mockllm.serve.interception.ownership import WHOEVER_RUNS, Owner, begin, bound, end
 from mockllm_pytest import options
 from mockllm_pytest.marks import Allowed, Mark, recorded_mark, session_mark
+from mockllm_pytest.printing import fail
 from mockllm_pytest.recording import RecordedSession, Recording, fixture_folder
 from mockllm_pytest.serving import led_by
 from mockllm_pytest.sessions import MockSession
@@ -61,7 +62,7 @@ class UnansweredFixture:
     def check(self) -> None:
         """Fails the fixture where it asked."""
         if self._server.has_refused(self._name):
-            pytest.fail(self._why, pytrace=False)
+            fail(self._why)
 
 
 class FixtureSession:
@@ -122,7 +123,7 @@ class FixtureSession:
         verdict = self._session.verdict()
         self._session.passed = verdict.good
         if not verdict.good:
-            pytest.fail(f"The fixture {self._name} asks a service.\n{verdict}", pytrace=False)
+            fail(f"The fixture {self._name} asks a service.\n{verdict}")
 
     def close(self) -> None:
         """Ends the session; what it recorded is on the disk afterwards."""
@@ -132,7 +133,7 @@ class FixtureSession:
         if has_asked and self._session.recording_summary:
             self._report.append((self._name, self._session.recording_summary))
         if self._session.recording_failure:
-            pytest.fail(self._session.recording_failure, pytrace=False)
+            fail(self._session.recording_failure)
         if verdict is not None and not verdict.good:
             message = f"The fixture {self._name} asks a service when it ends.\n{verdict}"
-            pytest.fail(message, pytrace=False)
+            fail(message)

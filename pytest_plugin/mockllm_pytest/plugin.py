@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mockllm_pytest import options
+from mockllm_pytest.printing import add_section, fail, failure, printable
 
 if TYPE_CHECKING:
     from mockllm.conformance.results import Results
@@ -126,7 +127,7 @@ def _without_traceback() -> Iterator[None]:
     try:
         yield
     except (MockLLMError, pytest.UsageError) as error:
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
+        raise failure(str(error)) from None
 
 
 # Fixtures
@@ -160,7 +161,7 @@ def mockllm_gateway() -> Callable[..., Results]:
             try:
                 return judge(**settings)
             except AssertionError as error:
-                raise pytest.fail.Exception(str(error), pytrace=False) from None
+                raise failure(str(error)) from None
 
     return judged
 
@@ -182,11 +183,11 @@ def mockllm_session(
     late = session.late_verdict()
     session.close()
     if session.recording_summary:
-        node.add_report_section("teardown", _RECORDING, session.recording_summary)
+        add_section(node, "teardown", _RECORDING, session.recording_summary)
     if session.recording_failure:
-        pytest.fail(session.recording_failure, pytrace=False)
+        fail(session.recording_failure)
     if late is not None and not late.good:
-        pytest.fail(f"Requests came after the body of the test.\n{late}", pytrace=False)
+        fail(f"Requests came after the body of the test.\n{late}")
 
 
 def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession:
@@ -222,7 +223,7 @@ def _check_age(node: pytest.Item, recording: Recording) -> None:
     for message in (*undated, *(() if most.is_error else old)):
         node.warn(pytest.PytestWarning(message))
     if most.is_error and old:
-        pytest.fail("\n".join(old), pytrace=False)
+        fail("\n".join(old))
 
 
 @pytest.fixture(autouse=True)
@@ -473,16 +474,16 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     finally:
         session = item.stash.get(_SESSION, None)
         if session is not None and not passed:
-            item.add_report_section("call", _SECTION, session.format_exchanges())
+            add_section(item, "call", _SECTION, session.format_exchanges())
     if session is not None:
         with _without_traceback():
             verdict = session.verdict()
         if verdict.remarks:
-            item.add_report_section("call", _REMARKS, "\n".join(verdict.remarks))
+            add_section(item, "call", _REMARKS, "\n".join(verdict.remarks))
         if not verdict.good:
-            pytest.fail(str(verdict), pytrace=False)
+            fail(str(verdict))
         if options.flag(item.config, "show"):
-            item.add_report_section("call", _SECTION, session.format_exchanges())
+            add_section(item, "call", _SECTION, session.format_exchanges())
     return result
 
 
@@ -534,7 +535,7 @@ def pytest_terminal_summary(
         if lines:
             terminalreporter.section(heading)
         for line in lines:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(printable(line))
     if options.flag(config, "unused"):
         _write_unused(terminalreporter, config)
 
@@ -592,12 +593,12 @@ def _write_unused(reporter: pytest.TerminalReporter, config: pytest.Config) -> N
     try:
         known = [scenario.name for scenario in _library(config).own]
     except ScenarioError as error:
-        reporter.write_line(str(error))
+        reporter.write_line(printable(str(error)))
         return
     if not known:
         reporter.write_line("--mockllm-scenarios names none")
     unused = [name for name in known if name not in config.stash[_PLAYED]]
     for name in unused:
-        reporter.write_line(name)
+        reporter.write_line(printable(name))
     if known and not unused:
         reporter.write_line("none: every scenario was played")

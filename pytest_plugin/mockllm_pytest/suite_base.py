@@ -10,6 +10,7 @@ import pytest
 from mockllm.core.errors import ProbeError, UsageError
 from mockllm.core.text import did_you_mean
 from mockllm_pytest.plugin import SUITE_SECTION
+from mockllm_pytest.printing import add_section, fail
 
 _STASH = pytest.StashKey[Any]()
 _BROKEN = pytest.StashKey[str]()
@@ -62,12 +63,12 @@ class RuleSuite:
         if self._is_broken(rule, examined):
             if reason is not None:
                 pytest.xfail(reason)
-            pytest.fail(self._mistake(rule, examined, request), pytrace=False)
+            fail(self._mistake(rule, examined, request))
         skipped = self._not_judged(rule, examined)
         if skipped:
             pytest.skip(skipped)
         if reason is not None:
-            pytest.fail(f"[XPASS(strict)] {reason}", pytrace=False)
+            fail(f"[XPASS(strict)] {reason}")
 
     def _examination(self, request: pytest.FixtureRequest) -> Any:
         """What the first test of the class finds for all of them.
@@ -83,8 +84,8 @@ class RuleSuite:
                 stash[_STASH] = self._examined(request)
             except (ProbeError, UsageError) as error:
                 stash[_BROKEN] = str(error)
-                pytest.fail(str(error), pytrace=False)
-            request.node.add_report_section("call", SUITE_SECTION, self._summary(stash[_STASH]))
+                fail(str(error))
+            add_section(request.node, "call", SUITE_SECTION, self._summary(stash[_STASH]))
         return stash[_STASH]
 
     def _check_settings(self) -> None:

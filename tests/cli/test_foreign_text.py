@@ -67,6 +67,32 @@ def test_one_function_prints() -> None:
     assert found == PRINTERS.keys()
 
 
+def _is_reporting(node: ast.AST) -> bool:
+    """Whether the plugin prints what is not known to be printable."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="pytest"), attr="fail"):
+            return True
+        case ast.Attribute(attr="add_report_section"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="write_line"), args=[first, *_]):
+            is_own = isinstance(first, ast.Constant)
+            return not (is_own or ast.unparse(first).startswith("printable("))
+    return False
+
+
+def test_the_plugin_prints_by_one_module() -> None:
+    """Failures, sections of reports and lines of the summary; to catch a failure is no printing."""
+    plugin = ROOT / "pytest_plugin" / "mockllm_pytest"
+    found = {
+        f"{path.name}: {ast.unparse(node)}"
+        for path in plugin.glob("*.py")
+        if path.name != "printing.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if _is_reporting(node)
+    }
+    assert found == {"plugin.py: pytest.fail"}  # `pytest.fail.Exception`, which is caught
+
+
 @for_all("control", list(CONTROLS), ids=lambda control: f"{ord(control):04x}")
 def test_a_control_is_escaped_in_lines(control: str) -> None:
     """As JSON escapes it; ends of lines and tabs stay."""
