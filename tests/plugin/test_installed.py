@@ -58,6 +58,7 @@ def test_the_plugin_imports_no_heavy_module():
     assert {name for name in new if name.startswith("mockllm")} == {
         "mockllm_pytest",
         "mockllm_pytest.options",
+        "mockllm_pytest.printing",
         "mockllm_pytest.plugin",
     }
     assert not new & {"aiohttp", "yaml", "asyncio", "jsonschema"}
