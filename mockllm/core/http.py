@@ -1,5 +1,5 @@
-"""What all rooms know of HTTP: the target of a request, the reason phrases of statuses, and the
-timed bytes of which the body of an answer consists. Only data may live here.
+"""The parts of HTTP that all wings share: the target of a request, the reason phrases of statuses,
+and the timed bytes of which the body of an answer consists. Only data may live here.
 """
 
 from __future__ import annotations

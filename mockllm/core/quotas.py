@@ -20,7 +20,7 @@ _PERIODS: dict[float, str] = {1: "second", 60: "minute", 3600: "hour", 86400: "d
 
 @record
 class Limit:
-    """How much of a resource may be used in a time.
+    """The amount of a resource that may be used in a time.
 
     Args:
         amount: at least 1.
@@ -38,7 +38,7 @@ class Limit:
 
     @property
     def rounding(self) -> float:
-        """What fills within a microsecond: times since 1970 are not more exact."""
+        """The part that fills within a microsecond: times since 1970 are not more exact."""
         return 1e-9 + 1e-6 * self.amount / self.seconds
 
     @property
@@ -49,7 +49,7 @@ class Limit:
 
 @record
 class Charge:
-    """What a request takes from one bucket.
+    """The amount that a request takes from one bucket.
 
     Args:
         bucket: its name.
@@ -62,19 +62,20 @@ class Charge:
 
     @property
     def needed(self) -> int:
-        """How much there must be."""
+        """The amount that there must be."""
         return max(self.amount, 1)
 
 
 @record
 class Fill:
-    """What of a bucket is used, at a time in seconds."""
+    """The used part of a bucket, at a time in seconds."""
 
     used: float = 0.0
     at: float = 0.0
 
     def used_at(self, now: float, limit: Limit) -> float:
-        """What is used later; a clock that is behind that of another process changes nothing."""
+        """The part that is used later; a clock that is behind that of another process changes
+        nothing."""
         refilled = max(0.0, now - self.at) * limit.amount / limit.seconds
         return max(0.0, self.used - refilled)
 
@@ -85,7 +86,7 @@ FULL = Fill()
 
 @record
 class Taken:
-    """What came of charges.
+    """The outcome of charges.
 
     Args:
         granted: whether there was enough in all buckets; if not, nothing was taken.
@@ -127,7 +128,7 @@ def full_at(used: float, now: float, limit: Limit) -> float:
 
 @record
 class Level:
-    """What is left of a limit, as an answer says it.
+    """The rest of a limit, as an answer says it.
 
     Args:
         used: more than the limit where the last answer took more than there was.

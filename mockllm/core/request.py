@@ -77,7 +77,7 @@ class OfferedTool:
 
 @record
 class Parameters:
-    """How an answer is to be made: what a request says beside its history and its tools. None, like
+    """The options of an answer: what a request says beside its history and its tools. None, like
     an empty tuple, leaves it to the service.
 
     Args:

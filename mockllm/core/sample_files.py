@@ -84,7 +84,7 @@ def silent_aac(milliseconds: int) -> bytes:
 
 
 def _count(milliseconds: int, samples: int) -> int:
-    """How many frames of so many samples are at least as long."""
+    """The number of frames of so many samples that are at least as long."""
     return max(1, -(-milliseconds * RATE // (1000 * samples)))
 
 

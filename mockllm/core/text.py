@@ -1,4 +1,4 @@
-"""How messages quote texts and values: on one line, and not at any length."""
+"""Texts and values as messages quote them: on one line, and not at any length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tokens a text counts as, and the fragments into which a stream cuts it."""
+"""The tokens that a text counts as, and the fragments into which a stream cuts it."""
 
 from __future__ import annotations
 

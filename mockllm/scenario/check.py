@@ -73,7 +73,7 @@ def _written_turns(scenario: m.Scenario) -> Iterator[tuple[KeyPath, m.TurnSpec]]
 
 
 def _forms(turn: m.TurnSpec, path: KeyPath) -> Iterator[tuple[KeyPath, m.TurnSpec]]:
-    """What may answer in place of a turn, with its path."""
+    """The alternatives to a turn, each with its path."""
     for number, drawn in enumerate(turn.one_of):
         yield (*path, "one_of", number), drawn.turn
     for number, branch in enumerate(turn.branches):
@@ -416,7 +416,7 @@ def _order(
 
 
 def _rule(part: Member, default: Split) -> Split | None:
-    """How a part is cut; None for one that cannot be."""
+    """The cut of a part; None for one that cannot be."""
     match part:
         case FramePart() | ImagePart():
             return None
@@ -426,7 +426,7 @@ def _rule(part: Member, default: Split) -> Split | None:
 
 
 def _fragment_count(part: Member, split: Split | None, *, opening: bool) -> int:
-    """How many fragments a part has; the `opening` of a call may count as one."""
+    """The number of fragments of a part; the `opening` of a call may count as one."""
     match part:
         case FramePart() | ImagePart():
             return 1
@@ -480,7 +480,7 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
 
 
 def _count_calls(turn: m.TurnSpec) -> int | None:
-    """How many calls a turn makes; None where the request decides."""
+    """The number of calls that a turn makes; None where the request decides."""
     if any(isinstance(part, (AutoPart, FramePart)) for part in turn.reply):
         return None
     members = [call for part in turn.reply for _, call in _members((), part)]

@@ -80,7 +80,7 @@ def _writer(key: str, schema: dict[str, Any]) -> _Write:
 
 
 def _value(value: Any) -> Any:
-    """What YAML has for a value of the model; a JSON value is itself."""
+    """The YAML of a value of the model; a JSON value is itself."""
     kind = type(value)
     if kind is tuple:
         # A list of words or numbers stands on one line.
@@ -290,7 +290,8 @@ def _turn(turn: m.TurnSpec) -> dict[str, Any]:
 
 
 def _branch(branch: m.Branch, base: dict[str, Any]) -> dict[str, Any]:
-    """What a branch changes of its turn, with what it depends on; {} where it changes nothing."""
+    """The keys that a branch changes of its turn, with its conditions; {} where it changes
+    nothing."""
     changed = _changes(base, branch.turn)
     if not changed:
         return {}

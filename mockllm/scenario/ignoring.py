@@ -1,4 +1,4 @@
-"""What of a request does not count when it is compared: `match: {ignore: [...]}`.
+"""The parts of a request that are not compared: `match: {ignore: [...]}`.
 
 Both sides of a comparison are normalised: a UUID becomes `<uuid>`, a time `<timestamp>`, what a
 regular expression matches `<ignored>`, and what stands at a path is left out. Pure.

@@ -8,8 +8,9 @@ from mockllm.core.record import record
 
 @record
 class LoadFactor:
-    """What load does to the time between two beats: it is multiplied by `factor` where `running`
-    other answers are on their way, and by less, or more, in proportion where fewer or more are."""
+    """The effect of load on the time between two beats: it is multiplied by `factor` where
+    `running` other answers are on their way, and by less, or more, in proportion where fewer or
+    more are."""
 
     factor: float
     running: int
@@ -21,7 +22,7 @@ class LoadFactor:
 
 @record
 class Latency:
-    """How long a model takes; times are in microseconds, and None is what is not said.
+    """The times of a model; times are in microseconds, and None is what is not said.
 
     Args:
         ttft: until the first beat of an answer; to it comes what the prompt takes.
@@ -37,7 +38,7 @@ class Latency:
     text: str = ""
 
     def over(self, other: Latency | None) -> Latency:
-        """What this one says, and for what it does not say, what another one does."""
+        """This latency, with the figures of another one for those that it lacks."""
         if other is None:
             return self
         return Latency(

@@ -82,7 +82,7 @@ def expected_texts(condition: AnyText | None) -> tuple[str, ...]:
 
 @record
 class FileCount:
-    """How many files of a message have this type and this digest.
+    """The number of files of a message with this type and this digest.
 
     Args:
         most: None: any number.
@@ -125,7 +125,7 @@ class Match:
 
     @property
     def conditions(self) -> int:
-        """How many conditions there are; the scenario with the most wins."""
+        """The number of conditions; the scenario with the most wins."""
         return (
             (self.model is not None)
             + (self.user is not None)
@@ -321,7 +321,7 @@ class Segments:
 
 @record
 class Wire:
-    """How the stream is written; None is what the service of the protocol does.
+    """The form of the stream; None is what the service of the protocol does.
 
     Args:
         group: how many events are joined into one, where the protocol can join them.

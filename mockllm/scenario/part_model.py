@@ -59,7 +59,7 @@ class TextPart:
         return () if isinstance(self.logprobs, bool) else self.logprobs
 
     def rule(self, default: Split | None) -> Split | None:
-        """How it is cut: as written, else into its tokens, else by a default."""
+        """The cut of the text: as written, else into its tokens, else by a default."""
         if self.split is None and self.tokens:
             return tuple(token.token for token in self.tokens if token.token)
         return default if self.split is None else self.split

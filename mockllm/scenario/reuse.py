@@ -52,8 +52,8 @@ def is_included(root: Node) -> bool:
 
 
 def read_included(root: Mapping, findings: Findings, file: str) -> IncludedFile:
-    """What a file has for the scenarios that include it. A tool with a mistake has no name, so that
-    its calls are not reported, too."""
+    """The replies and tools of a file, for the scenarios that include it. A tool with a mistake has
+    no name, so that its calls are not reported, too."""
     if "include" in root.entries:
         findings.add(root, "an included file includes no other", root.keys["include"])
         entries = {key: node for key, node in root.entries.items() if key != "include"}

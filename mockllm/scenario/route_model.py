@@ -40,13 +40,13 @@ class RouteSpec:
 
 @record
 class Pending:
-    """How long a job is pending: for so many polls, and for so long, in microseconds."""
+    """The time for which a job is pending: for so many polls, and for so long, in microseconds."""
 
     polls: int = 0
     duration: int = 0
 
     def __or__(self, other: Pending) -> Pending:
-        """How long two jobs are pending until both are done."""
+        """The time until both of two jobs are done."""
         return Pending(max(self.polls, other.polls), max(self.duration, other.duration))
 
 

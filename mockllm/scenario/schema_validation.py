@@ -32,7 +32,7 @@ class SchemaGaveUpError(Exception):
 
 
 class Steps:
-    """How many steps remain; a step is one keyword of a schema applied to one value."""
+    """The steps that remain; a step is one keyword of a schema applied to one value."""
 
     __slots__ = ("limit", "remaining")
 
@@ -105,7 +105,7 @@ class Validator:
 
 @lru_cache(maxsize=1024)
 def compiled_schema(text: str) -> Validator | Flaw:
-    """What applies a schema of a scenario, from its JSON text; or why it is not a JSON Schema."""
+    """The validator of a scenario's schema, from its JSON text; or why it is not a JSON Schema."""
     schema = json.loads(text)
     flaw = schema_flaw(schema)
     return Validator(schema) if flaw is None else (flaw[0], f"is not a JSON Schema: {flaw[1]}")

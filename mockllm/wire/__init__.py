@@ -1,4 +1,4 @@
-"""How bytes travel, and what they mean.
+"""The bytes of the APIs: how they travel, and what they mean.
 
 Here live the carriers of frames and one package for each API. Pure: bytes go in and come out; no
 I/O, no clock, no randomness. It imports `core` alone: no scenario, no server.

@@ -352,7 +352,7 @@ def _child(node: Node, step: str | int) -> Node | None:
 
 
 def count_nodes(node: Node) -> int:
-    """How many values a tree has; what aliases repeat counts again."""
+    """The number of values of a tree; what aliases repeat counts again."""
     if isinstance(node, Scalar):
         return 1
     children = node.entries.values() if isinstance(node, Mapping) else node.items

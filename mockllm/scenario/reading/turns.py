@@ -280,7 +280,7 @@ _TIMES = range(2, 10_001)
 
 
 def _unread(node: Node, _: Findings) -> Node:
-    """What is read when the rest of its turn is known."""
+    """A value that is read when the rest of its turn is known."""
     return node
 
 

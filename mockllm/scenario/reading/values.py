@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What is known of protocols and quirks, passed to `load` so that it imports neither. They are
+    """The names of protocols and quirks, passed to `load` so that it imports neither. They are
     looked up only where a scenario names one: quirks that none uses are not imported.
 
     Args:

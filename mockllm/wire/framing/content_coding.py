@@ -114,7 +114,7 @@ class _Coding(Protocol):
 
 
 def _coding(encoding: str, source: str) -> tuple[_Coding, type[Exception]]:
-    """What unpacks a coding, and its exception for malformed data."""
+    """The decompressor of a coding, and its exception for malformed data."""
     if encoding in _CODINGS:
         return _CODINGS[encoding](), zlib.error
     package = _package(encoding) if encoding in _PACKAGES else None

@@ -19,7 +19,7 @@ from mockllm.wire.framing.eventstream import (
 
 
 def readable(writes: Sequence[bytes]) -> Iterator[bytes]:
-    """What is shown of each write of a body: its bytes, or lines in place of frames.
+    """The visible form of each write of a body: its bytes, or lines in place of frames.
 
     A frame is a line in the write that ends it, with kind, name and payload; the writes before have
     a line that says how much of it has come. From bytes that are no frame on, bytes are shown.

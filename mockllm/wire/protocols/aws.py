@@ -1,4 +1,4 @@
-"""What the APIs on Amazon Bedrock share: ids of requests, and the names of errors.
+"""Shared by the APIs on Amazon Bedrock: ids of requests, and the names of errors.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html
 

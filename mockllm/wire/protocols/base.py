@@ -351,8 +351,8 @@ class WireProtocol:
     sdk: SdkTypes | None = None
 
     def background(self, body: Fields) -> Background | None:
-        """How the answer to a request with this body is made, where the client polls it; None for
-        one that is answered at once."""
+        """The way in which a request with this body is answered, where the client polls it; None
+        for one that is answered at once."""
         background = None if self.stored is None else self.stored.background
         return background if background is not None and background.is_asked(body) else None
 

@@ -1,4 +1,4 @@
-"""What the routes of a service work with that make batches and files, follow them and list them.
+"""The tools of the routes of a service that make batches and files, follow them and list them.
 
 Only types; `mockllm.play.replay.service_jobs` has the jobs of a session.
 """
@@ -37,7 +37,7 @@ class WorkItem:
 
 @record
 class WorkOutcome:
-    """What a request of a batch gets.
+    """The result of a request of a batch.
 
     Args:
         body: of the answer; the error in the form of the API that was called.
@@ -71,7 +71,7 @@ class Work(Protocol):
 
 
 class Jobs(Protocol):
-    """What the requests of one session made, by ids that the service gives.
+    """The jobs and files that the requests of one session made, by ids that the service gives.
 
     `new` is the token for the id of a new thing of some kind, 24 letters and digits; `tokens` are
     those of all that were made, the latest first. `expect` says which ids will be looked up: a list

@@ -1,4 +1,4 @@
-"""What OpenAI's APIs share: errors, headers, usage, texts of messages, checks of tools; and the
+"""Shared by OpenAI's APIs: errors, headers, usage, texts of messages, checks of tools; and the
 form of a call, which others have from OpenAI. An error for an invalid field has the service's
 message, `param` and `code`.
 
@@ -191,7 +191,7 @@ def _limits(requests: int, tokens: int, reset: float) -> dict[str, str]:
 
 
 def quota_headers(_target: Target, levels: Sequence[Level]) -> dict[str, str]:
-    """What is left of limits. The service has no headers for input or output tokens alone.
+    """The rest of limits. The service has no headers for input or output tokens alone.
     Those of other limits stay as they are; in a refusal, nothing of them is used."""
     headers: dict[str, str] = {}
     if any(level.exceeded for level in levels):
@@ -310,7 +310,7 @@ def usage_of(usage: object) -> Usage | None:
 
 
 def cache_write(usage: Usage) -> Json:
-    """What `prompt_tokens_details` has more of a prompt that was written into a cache."""
+    """The fields of `prompt_tokens_details` for a prompt that was written into a cache."""
     return {"cache_write_tokens": usage.cache_written} if usage.cache_written else {}
 
 

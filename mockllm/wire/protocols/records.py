@@ -1,4 +1,4 @@
-"""What a protocol's package says beside its encoder and decoder. Only data may live here.
+"""The records of a protocol's package beside its encoder and decoder. Only data may live here.
 
 `Client` says how its clients write requests, `Detection` how recorded exchanges are recognised,
 `StreamEvents` and `Normalisation` what is special in its events, `StoredAnswers` how its service
@@ -123,7 +123,7 @@ def identity_in(field: str) -> Callable[[Fields], Start]:
 
 @record
 class Detection:
-    """How the bodies of a recorded exchange are recognised as some of this API.
+    """The marks by which the bodies of a recorded exchange are recognised as some of this API.
 
     Args:
         request: whether a body has the fields of this API's requests and of no other API's.
@@ -177,7 +177,8 @@ FormMistake = tuple[str, bool]
 
 @record
 class StreamEvents:
-    """What can be read from one event of one API, and changed in it, without the events before.
+    """The parts that can be read from one event of one API, and changed in it, without the events
+    before.
 
     Args:
         is_end: whether an event begins the end of an answer: it has the finish reason or an error.
@@ -202,7 +203,7 @@ class StreamEvents:
 
 @record
 class FieldNames:
-    """What the fields of one API hold, by their names, wherever in requests, events and bodies
+    """The meaning of the fields of one API, by their names, wherever in requests, events and bodies
     they stand. A name in none of them may hold anything.
 
     Args:
@@ -255,7 +256,7 @@ class ReasoningFields:
 
 @record
 class Normalisation:
-    """What to ignore when two streams of one API are compared.
+    """The differences to ignore when two streams of one API are compared.
 
     Paths are written with dots, which lead into an object or into each item of a list.
 
@@ -286,8 +287,8 @@ NumberedFrame = tuple[int, int, Frame]
 
 @record
 class Choices:
-    """How an answer has several choices. Each is encoded as if it were the only one, and then
-    joined to the others.
+    """The way in which an answer has several choices. Each is encoded as if it were the only one,
+    and then joined to the others.
 
     Args:
         wanted: how many an answer has, by the `options` of its request.
@@ -309,7 +310,7 @@ JobState = Literal["created", "pending", "done", "cancelled"]
 
 @record
 class Background:
-    """How a service makes answers in the background, while the client polls.
+    """The way in which a service makes answers in the background, while the client polls.
 
     Args:
         is_asked: whether the request with this body asks for it.
@@ -327,7 +328,7 @@ class Background:
 
 @record
 class StoredAnswers:
-    """How a service keeps answers, so that later requests can name them by their ids.
+    """The way in which a service keeps answers, so that later requests can name them by their ids.
 
     Args:
         prefix: the beginning of such an id; the rest is the token of the answer.

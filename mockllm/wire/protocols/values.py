@@ -257,7 +257,7 @@ def mapped_text(
 
 
 class StopReasons:
-    """How an API writes why an answer ended.
+    """The spelling of the reasons for the end of an answer in an API.
 
     Args:
         usual: the value for each reason; one value for several is read as the first.

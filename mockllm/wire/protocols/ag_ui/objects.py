@@ -1,4 +1,4 @@
-"""What both sides of AG-UI share: events as frames, ids of messages, usage.
+"""Shared by both sides of AG-UI: events as frames, ids of messages, usage.
 
 https://docs.ag-ui.com/concepts/events
 """

@@ -74,7 +74,7 @@ CHUNKS = wrapping(EVENTSTREAM, _wrap, _unwrap)
 
 
 def metrics(usage: TokenUsage, reply: Reply) -> Json:
-    """What the last event of a stream has more than that of Anthropic."""
+    """The fields that the last event of a stream has besides those of Anthropic."""
     latency = _latency(reply)
     written = usage.cache_written
     read = usage.input - usage.cached - written

@@ -1,4 +1,4 @@
-"""What streams and bodies of the Messages API share: stop reasons, usage, message and blocks.
+"""Shared by streams and bodies of the Messages API: stop reasons, usage, message and blocks.
 
 https://docs.claude.com/en/api/messages
 """

@@ -120,8 +120,8 @@ def _choice(choice: str) -> Json:
 
 
 def _thinking(request: Request, parameters: Parameters) -> Json:
-    """What enables reasoning. The service refuses it with a forced tool, and without tokens for
-    more than the reasoning."""
+    """The field that enables reasoning. The service refuses it with a forced tool, and without
+    tokens for more than the reasoning."""
     forced = bool(request.tools) and request.tool_choice not in ("auto", "none")
     most = parameters.max_tokens
     if not request.wants_reasoning or forced or (most is not None and most <= _LEAST_BUDGET):

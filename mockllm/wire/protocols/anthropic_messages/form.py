@@ -1,4 +1,4 @@
-"""How the blocks of a stream of Messages open and close.
+"""The rules by which the blocks of a stream of Messages open and close.
 
 https://docs.claude.com/en/docs/build-with-claude/streaming#event-types
 """
@@ -13,7 +13,7 @@ _OF_BLOCKS = ("content_block_delta", "content_block_stop")
 
 
 def mistakes(events: Sequence[Fields]) -> Iterator[FormMistake]:
-    """What is against the form of a stream."""
+    """The breaches of the form of a stream."""
     kinds = [event.get("type") for event in events if event.get("type") != "ping"]
     if kinds and kinds[0] not in ("message_start", "error"):
         yield f"the first event is {kinds[0]}, not message_start", True

@@ -162,7 +162,7 @@ def _limit_headers(name: str, limit: int, remaining: int, reset: int) -> dict[st
 
 
 def quota_headers(target: Target, levels: Sequence[Level]) -> dict[str, str]:
-    """What is left of limits; Bedrock does not say it. Those of other limits stay as they are; in a
+    """The rest of limits; Bedrock does not say it. Those of other limits stay as they are; in a
     refusal, nothing of them is used."""
     headers: dict[str, str] = {}
     if bedrock.is_bedrock(target):

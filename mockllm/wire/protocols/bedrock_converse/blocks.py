@@ -1,4 +1,4 @@
-"""What streams and bodies of Converse share: stop reasons, usage, citations, tools of the service.
+"""Shared by streams and bodies of Converse: stop reasons, usage, citations, tools of the service.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 

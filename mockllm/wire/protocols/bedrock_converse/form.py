@@ -1,4 +1,4 @@
-"""How the blocks of a stream of Converse open and close.
+"""The rules by which the blocks of a stream of Converse open and close.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html
 """
@@ -14,7 +14,7 @@ _INDEX = "contentBlockIndex"
 
 
 def mistakes(events: Sequence[Fields]) -> Iterator[FormMistake]:
-    """What is against the form of a stream. A block of text need not have a start."""
+    """The breaches of the form of a stream. A block of text need not have a start."""
     opened: set[object] = set()
     ended: set[object] = set()
     for number, event in enumerate(events):

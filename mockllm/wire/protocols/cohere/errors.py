@@ -59,7 +59,7 @@ def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
 
 
 def quota_headers(_target: Target, levels: Sequence[Level]) -> dict[str, str]:
-    """What is left of the requests; refused ones do not say it. The service has no headers for
+    """The rest of the requests; refused ones do not say it. The service has no headers for
     tokens."""
     prefix = "x-trial-endpoint-call"
     headers = {}

@@ -48,7 +48,7 @@ def answer_id(reply: Reply) -> str:
 
 
 def read_finish(value: str, error: object, *, called: bool) -> ev.Finish | ev.StreamError:
-    """How an answer ended. Unknown values count as `stop`; an end without a word about calls means
+    """The end of an answer. Unknown values count as `stop`; an end without a word about calls means
     `tool_calls` after calls. `raw` keeps a value that is not the usual one.
 
     Args:

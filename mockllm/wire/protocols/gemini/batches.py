@@ -64,7 +64,7 @@ def _name(token: str) -> str:
 
 
 def _read(body: bytes) -> tuple[Fields, Sequence[Fields]]:
-    """What a request says of a batch, and the requests of that.
+    """A batch as a request describes it, and its requests.
 
     Raises:
         RequestError: there are none, or they are in a file.

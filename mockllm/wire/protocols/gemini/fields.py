@@ -1,4 +1,4 @@
-"""What both directions of Gemini share: options, Google's JSON format, finish reasons, usage.
+"""Shared by both directions of Gemini: options, Google's JSON format, finish reasons, usage.
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 """

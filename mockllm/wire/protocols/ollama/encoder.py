@@ -149,7 +149,7 @@ def join(first: Frame, second: Frame) -> Frame | None:
 
 
 def _content(value: Fields) -> list[int]:
-    """What an object has, as positions in the order in which clients read it."""
+    """The fields of an object, as positions in the order in which clients read it."""
     inner = mapping(value.get("message", value))
     text = inner.get("content") or inner.get("response")
     found = (inner.get("thinking"), text, inner.get("tool_calls"))

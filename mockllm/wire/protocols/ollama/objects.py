@@ -1,4 +1,4 @@
-"""What both directions of Ollama share: options, Go's JSON, the ends of answers, counts, durations.
+"""Shared by both directions of Ollama: options, Go's JSON, the ends of answers, counts, durations.
 
 https://github.com/ollama/ollama/blob/main/docs/api.md#response
 """

@@ -1,4 +1,4 @@
-"""What the service says of itself and its models, and its embeddings.
+"""The answers about the service itself and its models, and its embeddings.
 
 https://github.com/ollama/ollama/blob/main/docs/api.md#list-local-models
 """

@@ -157,8 +157,8 @@ def entries_of(delta: Fields) -> Iterator[Fields]:
 
 
 def called(entry: Fields) -> tuple[Fields, bool]:
-    """What an entry of `tool_calls` calls, and whether that is a custom tool, whose input is free
-    text. Snowflake sends an empty `custom` beside each function."""
+    """The function that an entry of `tool_calls` calls, and whether that is a custom tool, whose
+    input is free text. Snowflake sends an empty `custom` beside each function."""
     function, custom = entry.get("function"), entry.get("custom")
     if not function and isinstance(custom, Mapping):
         return custom, True

@@ -1,4 +1,4 @@
-"""How the calls of a stream of Chat Completions are told apart.
+"""The rules by which the calls of a stream of Chat Completions are told apart.
 
 https://platform.openai.com/docs/api-reference/chat-streaming
 """
@@ -12,7 +12,7 @@ from mockllm.wire.protocols.values import mapping, objects
 
 
 def mistakes(events: Sequence[Fields]) -> Iterator[FormMistake]:
-    """What is against the form of a stream."""
+    """The breaches of the form of a stream."""
     calls: dict[object, object] = {}
     finished = False
     for event in events:

@@ -129,8 +129,8 @@ def _choice(index: int, text: str, logprobs: Json | None, finish: str | None = N
 
 
 def _wanted(options: Options, *, logprobs: bool) -> int | None:
-    """How many log probabilities a position of a text has: as many as the request wants, and one
-    where the scenario has some without that."""
+    """The number of log probabilities of a position of a text: as many as the request wants, and
+    one where the scenario has some without that."""
     return 1 if options.logprobs is None and logprobs else options.logprobs
 
 

@@ -1,4 +1,4 @@
-"""How the items of a stream of Responses open and close.
+"""The rules by which the items of a stream of Responses open and close.
 
 https://platform.openai.com/docs/api-reference/responses-streaming
 """
@@ -14,7 +14,7 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def mistakes(events: Sequence[Fields]) -> Iterator[FormMistake]:
-    """What is against the form of a stream."""
+    """The breaches of the form of a stream."""
     kinds = [string(event.get("type")) for event in events]
     if kinds and kinds[0] not in ("response.created", "error"):
         yield f"the first event is {kinds[0]}, not response.created", True

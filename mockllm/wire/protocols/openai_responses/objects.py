@@ -177,7 +177,7 @@ def _requested(reply: Reply, usual: Json, over: bool) -> Json:
 
 
 def tool_usage(output: list[Any]) -> Json:
-    """What hosted tools used for the items of an answer."""
+    """The usage of hosted tools for the items of an answer."""
     searches = sum(item.get("type") == "web_search_call" for item in output)
     images = {"image_tokens": 0, "text_tokens": 0}
     return {

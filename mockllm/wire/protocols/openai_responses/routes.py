@@ -1,4 +1,4 @@
-"""What the paths of Responses besides those for answers of a model answer.
+"""Answers of the paths of Responses that call no model.
 
 Answers that are kept: https://platform.openai.com/docs/guides/conversation-state; counts of tokens:
 https://platform.openai.com/docs/api-reference/responses/input-tokens; compaction:
