@@ -100,7 +100,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a client ends up with after one answer.
+    """The result of a client after one answer.
 
     Args:
         finish: why the answer ended: the value on the wire, or mockllm's neutral one.
@@ -137,7 +137,7 @@ class Outcome:
 
     @property
     def shown(self) -> str:
-        """What the client's user saw, as far as that is known."""
+        """The text that the client's user saw, as far as that is known."""
         return self.text if self.handed_on is None else self.handed_on
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a client intends to behave.
+    """The behaviour that a client intends.
 
     Args:
         malformed: a call whose arguments never parse to an object is reported as an `error`,
@@ -41,7 +41,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class ResiliencePolicy:
-    """How a client intends to take faults, where good designs differ.
+    """The behaviour that a client intends under faults, where good designs differ.
 
     Args:
         tries: how often it sends one request at most; None: it takes the number of the case.

@@ -1,4 +1,4 @@
-"""How a client is attached to the kit: one small protocol for each level.
+"""The attachment of a client to the kit: one small protocol for each level.
 
 A `Probe` takes decoded events, a `ByteProbe` takes bytes as they come from the network, and a
 `Run` is a whole client that gets a base URL.
@@ -52,7 +52,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What a client passes on after one chunk.
+    """The parts that a client passes on after one chunk.
 
     Args:
         tool_calls: the calls that became complete with this chunk.

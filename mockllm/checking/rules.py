@@ -101,7 +101,7 @@ def severity(cost: Cost | None) -> int:
 
 
 def promise(rule: str) -> str:
-    """What a rule promises, as a sentence without its end; "" for a name that is none."""
+    """The promise of a rule, as a sentence without its end; "" for a name that is none."""
     if rule in CASE_RULES:
         return f"a {'gateway' if rule in GATEWAYS else 'client'} {CASE_RULES[rule]}"
     return INVARIANTS.get(rule, "")

@@ -223,7 +223,7 @@ def _turn_sent(
 
 @lru_cache(maxsize=64)
 def _projected(project: Callable[[Turn], Turn], turn: Turn) -> Turn:
-    """What a protocol can carry of a turn: the same for all quirks of a sample, one after
+    """The part of a turn that a protocol can carry: the same for all quirks of a sample, one after
     another."""
     return project(turn)
 
@@ -261,7 +261,8 @@ def _reported_if_cut(outcome: Outcome) -> Outcome:
 def _reaction(
     spec: TurnSpec, answer: HttpAnswer, scenario: Scenario, request: Request, plain: Case | None
 ) -> Right:
-    """What a correct client does about the quirks of a turn, as far as they change the answer."""
+    """The reaction of a correct client to the quirks of a turn, as far as they change the
+    answer."""
     reaction: Right = "same"
     for name in spec.wire.quirks if spec.wire else ():
         quirk, variant = find(name)
@@ -361,7 +362,7 @@ _digests: dict[int, tuple[Scenario, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What a case depends on.
+    """The inputs that a case depends on.
 
     Args:
         digest: stands for the scenario, which cannot be hashed.

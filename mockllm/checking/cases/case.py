@@ -224,7 +224,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class CaseFault:
-    """What is broken in a case, and what shows how a client took it.
+    """The fault of a case, and the sign by which a client's reaction shows.
 
     Args:
         title: what happens, in a sentence.

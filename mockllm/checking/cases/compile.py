@@ -164,7 +164,7 @@ _LONG = 3000
 
 
 def _variations_of(scenario: Scenario, count: int) -> int:
-    """How many variations of an answer are played: a fifth of a long one.
+    """The number of variations of an answer: a fifth of a long one.
 
     A hundred calls, or a text of ten pages, take as long as all short answers together, and each
     variation of them has as many cuts as twenty of a short one.

@@ -136,7 +136,7 @@ _SMALL_CHUNKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How to cut an answer; an empty or None field keeps what the scenario has. But where the
+    """The cut of an answer; an empty or None field keeps what the scenario has. But where the
     events change and `cut` is empty, the bytes of the scenario's `wire.segments` are not cut.
 
     Args:

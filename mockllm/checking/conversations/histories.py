@@ -1,5 +1,5 @@
-"""What clients send back: turns that differ from what was streamed, calls and results that do not
-belong together. Pure.
+"""The histories that clients send back: turns that differ from what was streamed, calls and results
+that do not belong together. Pure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def sent_back(record: JudgedSession) -> Violations:
 
 
 def _differences(trip: RoundTrip, history: SessionHistory) -> list[Violation]:
-    """How a turn in the history differs from what was streamed.
+    """The differences between a turn in the history and the streamed one.
 
     Empty if the turn equals any answer at the location, or if an answer there did not arrive
     completely.
@@ -106,7 +106,7 @@ def _unknown_call(
     *,
     twice: bool,
 ) -> Violation:
-    """What a call breaks that is not in the streamed turn.
+    """The violation by a call that is not in the streamed turn.
 
     Args:
         counterpart: the streamed call that it most likely is.
@@ -217,7 +217,7 @@ def _result_mistakes(trip: RoundTrip, history: SessionHistory) -> Violations:
 def _unmatched_result(
     trip: RoundTrip, result: Message, unanswered: list[HistoryCall], history: SessionHistory
 ) -> tuple[Violation, bool]:
-    """What a result without its call breaks, and whether the result was meant for the first
+    """The violation by a result without its call, and whether the result was meant for the first
     unanswered call."""
     id = result.call_id
     if id and any(call.id == id for call in trip.streamed):
@@ -239,7 +239,7 @@ def _without_call(where: RoundTrip | Step, result: Message) -> Violation:
 def _missing_result(
     trip: RoundTrip, call: HistoryCall, history: SessionHistory
 ) -> Violation | None:
-    """What a call without a result breaks; None where it may still be running."""
+    """The violation by a call without a result; None where it may still be running."""
     if history.answered_before(trip, call) or trip.repeats_executed(call.id):
         return violation("result-gone", trip, call=call)
     if trip.unmatched or any(other.results for other in trip.calls):

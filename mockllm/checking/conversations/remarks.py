@@ -1,5 +1,5 @@
-"""What good clients do on purpose and others by mistake: what a request lost of the one before it,
-and answers that call what it does not offer. Pure.
+"""Remarks on things that good clients do on purpose and others by mistake: what a request lost of
+the one before it, and answers that call what it does not offer. Pure.
 
 An agent leaves out its tools to get a last answer, and a scenario calls an unknown tool to see what
 a client does. So these are remarks; a verdict counts them only where they are required.

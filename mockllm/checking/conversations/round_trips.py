@@ -226,7 +226,8 @@ def _has_unknown_calls(trip: RoundTrip) -> bool:
 
 
 def hops(step: Step) -> int:
-    """How many times in a row tools were run, up to this request, without a message of the user."""
+    """The number of times in a row that tools were run, up to this request, without a message of
+    the user."""
     count = 0
     for trip in reversed(step.round_trips):
         if not trip.results or trip.user_follows:

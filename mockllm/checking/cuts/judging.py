@@ -26,7 +26,7 @@ NO_PLACE = "the client has no place for tool_calls"
 
 @dataclass(frozen=True, slots=True)
 class CutAnswer:
-    """What a client does with a prefix.
+    """The answer of a client to a prefix.
 
     Args:
         outcome: with values of the declared types, where it is judged (`received`).
@@ -47,7 +47,7 @@ class CutAnswer:
 
 
 def judge_cut(rule: str, cut: Cut, answer: CutAnswer, whole: CutAnswer | None = None) -> str:
-    """What is wrong with the answer to a prefix under a rule, as a sentence; "" if nothing is.
+    """The mistake in the answer to a prefix under a rule, as a sentence; "" if nothing is.
 
     A prefix with the whole content is never wrong.
 

@@ -99,7 +99,7 @@ class _Seen:
         return self._body[event.begin : event.end]
 
     def _whole(self, event: SeenEvent) -> int:
-        """How many bytes of an event have to arrive, so that a client may use it."""
+        """The number of bytes of an event that have to arrive, so that a client may use it."""
         block = self._block(event)
         has_checksum = self._carrier.parts(block)["payload"][1] < len(block)
         return len(block if has_checksum else block.rstrip(b"\r\n"))

@@ -40,7 +40,7 @@ from mockllm.play.quirks.base import Right
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How one outcome was judged.
+    """The judgement of one outcome.
 
     Args:
         differences: from the correct outcome; empty for `right` and `tolerated`.
@@ -65,7 +65,7 @@ class Judgement:
 
 
 def differences(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
-    """How an outcome differs from the correct one of a case; empty if it is correct."""
+    """The differences of an outcome from the correct one of a case; empty if it is correct."""
     return list(judge(case, got, policy).differences)
 
 
@@ -127,7 +127,8 @@ def _verdict(found: Sequence[Difference], reaction: Right) -> Verdict:
 
 
 def _required_reaction(case: Case, got: Outcome, policy: Policy) -> tuple[Right, str | None]:
-    """What a correct client does, and the invariant whose policy requires an error, if one does."""
+    """The reaction of a correct client, and the invariant whose policy requires an error, if one
+    does."""
     calls = case.expected.tool_calls
     if (
         policy.missing_id == "error"

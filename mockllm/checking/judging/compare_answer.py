@@ -24,7 +24,7 @@ from mockllm.wire.protocols import PROTOCOLS
 
 
 def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
-    """How an outcome differs from the expected one of a case, under the client's policy.
+    """The differences of an outcome from the expected one of a case, under the client's policy.
 
     What follows from an error of the client is left out.
     """
@@ -182,7 +182,7 @@ _NULL_AS_TEXT = re.compile(r"None|null|undefined|\[object Object\]")
 
 
 def text_differences(case: Case, name: str, got: str) -> Iterator[Difference]:
-    """How a text, a reasoning or a refusal differs; `name` is its field."""
+    """The differences of a text, a reasoning or a refusal; `name` is its field."""
     expected = getattr(case.expected, name)
     if expected != got and not is_in_order_of_arrival(case, name, got):
         description = f"{name} is {format_value(got)}, not {format_value(expected)}"

@@ -25,7 +25,7 @@ from mockllm.checking.policy import Policy
 def call_differences(
     case: Case, expected: Sequence[Call], outcome: Outcome, policy: Policy
 ) -> Iterator[Difference]:
-    """How the calls of an outcome differ from the expected ones.
+    """The differences of the calls of an outcome from the expected ones.
 
     Args:
         expected: the calls that the client keeps under its policy.

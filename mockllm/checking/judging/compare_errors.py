@@ -29,7 +29,7 @@ from mockllm.checking.policy import Policy
 def from_error(
     case: Case, got: Outcome, policy: Policy, required_by: str | None
 ) -> Iterator[Difference]:
-    """How an outcome differs from a clear error.
+    """The differences of an outcome from a clear error.
 
     Args:
         required_by: the invariant whose policy requires the error; None: the stream does.
@@ -163,7 +163,7 @@ def _incomplete_calls(case: Case, got: Outcome, invariant: str) -> Iterator[Diff
 
 
 def _texts_before_error(case: Case, got: Outcome, policy: Policy) -> Iterator[Difference]:
-    """What came before the error has no characters that were not sent, and none twice."""
+    """The texts before the error have no characters that were not sent, and none twice."""
     for name in TEXTS:
         have: Any = getattr(got, name)
         if name in policy.ignore or not isinstance(have, str):

@@ -352,7 +352,8 @@ def _righted(result: Result) -> Failure:
 
 
 def _outcome(returned: Callable[[], object], method: str) -> Outcome:
-    """What a method of a client returns; an exception counts as an error that it reports."""
+    """The outcome that a method of a client returns; an exception counts as an error that it
+    reports."""
     try:
         return checked_outcome(returned(), method)
     except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports

@@ -33,8 +33,8 @@ def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
 
 
 def watched(outcome: Outcome) -> tuple[Any, Any, Any]:
-    """What is compared after every chunk, as `received` has it: the text, the reasoning, and the
-    calls. The differences are those of the whole outcome, in the end."""
+    """The parts that are compared after every chunk, as `received` has it: the text, the reasoning,
+    and the calls. The differences are those of the whole outcome, in the end."""
     text, reasoning = _kept_text(outcome.text, ""), _kept_text(outcome.reasoning, "")
     return text, reasoning, _calls(outcome.tool_calls, [])
 

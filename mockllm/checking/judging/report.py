@@ -77,7 +77,7 @@ class Report:
 
     @property
     def runs(self) -> int:
-        """How many cases were run."""
+        """The number of cases that were run."""
         return len(self.results)
 
     @property
@@ -92,7 +92,7 @@ class Report:
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
-        """How many cases have each verdict; those that were skipped are `not judged`.
+        """The number of cases with each verdict; those that were skipped are `not judged`.
 
         Cases that are wrong and excused are left out: every other wrong one makes the run fail.
         """

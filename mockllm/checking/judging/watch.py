@@ -140,7 +140,7 @@ _OF_TEXT = ("text-accumulates", "delta-is-fragment", "delta-first")
 
 
 def declared(delta: object) -> Delta:
-    """What `feed` returned, as a `Delta`."""
+    """The value that `feed` returned, as a `Delta`."""
     if delta is None:
         return _NOTHING
     if isinstance(delta, str):

@@ -185,7 +185,7 @@ def report_text(
 
 
 def summary(report: Report) -> list[str]:
-    """What a report counts: the verdicts, what was not judged, and the excuses, one line each."""
+    """The counts of a report: the verdicts, what was not judged, and the excuses, one line each."""
     verdicts = ", ".join(f"{count} {name}" for name, count in report.verdicts.items())
     lines = [f"  verdicts: {verdicts}"] if verdicts else []
     fields = ", ".join(f"{name} ({count})" for name, count in sorted(report.not_judged.items()))

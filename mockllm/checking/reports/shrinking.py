@@ -133,5 +133,5 @@ def _shorter_call(part: ToolPart) -> Iterator[AnyPart]:
 
 
 def _split(split: Any, text: str) -> Any:
-    """How a shorter text is cut: in two, where the fragments are those of the longer one."""
+    """The cut of a shorter text: in two, where the fragments are those of the longer one."""
     return 1 + len(text) // 2 if isinstance(split, tuple) else split

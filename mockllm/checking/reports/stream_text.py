@@ -31,7 +31,7 @@ def format_stream(case: Case, level: Level = "payloads", at: int | None = None) 
 
 
 def format_reads(case: Case) -> list[str]:
-    """What each read of the client returns, as literals of Python, whole."""
+    """The result of each read of the client, as literals of Python, whole."""
     return [repr(chunk) for chunk in case.chunks]
 
 

@@ -32,7 +32,7 @@ _QUOTA = "insufficient_quota"
 
 
 def _answers() -> Mapping[str, Scenario]:
-    """What is answered, by name."""
+    """The answers, by name."""
     return answers_of(__package__ or "")
 
 

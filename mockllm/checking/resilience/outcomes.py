@@ -22,7 +22,7 @@ RIGHT: Ruling = ("right", "")
 
 
 def fault_of(case: Case) -> CaseFault:
-    """What is broken in a case."""
+    """The fault of a case."""
     assert case.fault is not None, f"{case.name} has no fault"
     return case.fault
 
@@ -78,7 +78,7 @@ def wrong_body(_: Case, outcome: Outcome) -> Ruling:
 
 
 def nothing_twice(case: Case, outcome: Outcome) -> Ruling:
-    """What the user saw has the beginning of the answer once."""
+    """Whether the user saw the beginning of the answer once."""
     first = case.expected.text.split()[0]  # is in the answer once
     texts = {"its user saw": outcome.shown, "its text is": outcome.text}
     for where, text in texts.items():
@@ -153,7 +153,8 @@ def waits(exchanges: Sequence[Exchange]) -> list[float]:
 
 
 def asked_too_early(one: Exchange, two: Exchange) -> str:
-    """How a request came before the time that the answer before it says; "" where it did not."""
+    """The sentence about a request that came before the time that the answer before it says; ""
+    where it did not."""
     if one.retry_after is None:
         return ""
     # From the arrival of the first request: a busy server notes the end of its answer after the
@@ -168,7 +169,8 @@ def asked_too_early(one: Exchange, two: Exchange) -> str:
 
 
 def useless_repeats(one: Exchange, two: Exchange) -> str:
-    """How a request repeats one that was refused for good; "" where it does not."""
+    """The sentence about a request that repeats one that was refused for good; "" where it does
+    not."""
     if one.status not in FINAL_STATUSES or one.body != two.body:
         return ""
     return f"request {two.number} repeats request {one.number}, which got status {one.status}"
@@ -178,7 +180,7 @@ _KEYS = ("idempotency-key", "x-idempotency-key")
 
 
 def different_requests(one: Exchange, two: Exchange) -> str:
-    """What differs between two tries; "" for nothing."""
+    """The difference between two tries; "" for nothing."""
     if one.body != two.body:
         return f"request {two.number} has another body than request {one.number}"
     if one.path != two.path or one.received.method != two.received.method:

@@ -47,7 +47,7 @@ class Finding:
 
     @property
     def costs(self) -> Cost:
-        """What a mistake costs."""
+        """The cost of a mistake."""
         return self.cost or RULE_COSTS[self.rule]
 
 
@@ -240,8 +240,8 @@ _SLOW = 1.0
 
 
 def _waited_too_long(play: _Play) -> float:
-    """How long it waited for the next byte of a stream, where that is far above its idle timeout;
-    otherwise 0."""
+    """The time that it waited for the next byte of a stream, where that is far above its idle
+    timeout; otherwise 0."""
     waited = [
         exchange.sent.duration - exchange.sent.struck
         for exchange in play.exchanges

@@ -109,7 +109,7 @@ def _read(answer: Transmission, place: Place, around: Circumstances) -> PlaceFin
 
 
 def _ended(answer: Transmission, ending: Ending, size: int) -> Transmission:
-    """How the answer ends, whose body had so many bytes."""
+    """The end of the answer, whose body had so many bytes."""
     if answer.streamed:
         return replace(answer, ending=ending)
     length = size if ending != "complete" and answer.length is None else answer.length

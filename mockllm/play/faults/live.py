@@ -52,7 +52,7 @@ class LiveFault:
         return self._place.number if self._place.kind == "time" and not self._struck else None
 
     def feed(self, data: bytes) -> Iterator[Step]:
-        """What to do with more bytes of the answer."""
+        """The steps for more bytes of the answer."""
         if self._fault.name == "drip":
             size, gap = pace(self._fault)
             for begin in range(0, len(data), size):
@@ -62,7 +62,7 @@ class LiveFault:
         yield from self._steps(self._before(self._finder.safe))
 
     def close(self) -> Iterator[Step]:
-        """What to do at the end of the answer."""
+        """The steps at the end of the answer."""
         if not self.over and self._fault.name != "drip":
             self._finder.close()
             yield from self._steps(len(self._finder.body))

@@ -159,7 +159,7 @@ def in_plain_body(place: Place, body: bytes) -> int | None:
 
 
 def no_place(place: Place, size: str) -> str:
-    """That a place does not come in an answer of some size."""
+    """The message that an answer of some size does not reach a place."""
     return f"nothing is {place.key} {place}: the answer has {size}"
 
 

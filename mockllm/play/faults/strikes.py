@@ -1,4 +1,5 @@
-"""What a fault does at its place, in a whole answer and in one that arrives; errors of services."""
+"""The effect of a fault at its place, in a whole answer and in one that arrives; errors of
+services."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _TICK = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """What happens in place of the rest of an answer, or before it.
+    """The effect of a fault: in place of the rest of an answer, or before it.
 
     Args:
         data: is sent.
@@ -48,7 +49,7 @@ def place_of(fault: Fault) -> Place:
 
 
 def strike_of(fault: Fault, around: Circumstances, before: bytes) -> Strike:
-    """What `cut`, `error` or `stall` does.
+    """The effect of `cut`, `error` or `stall`.
 
     Args:
         before: the body up to the place; an error comes between two events.
@@ -62,7 +63,7 @@ def strike_of(fault: Fault, around: Circumstances, before: bytes) -> Strike:
 
 
 def end_of(fault: Fault) -> Ending:
-    """How a fault ends an answer."""
+    """The ending of an answer by a fault."""
     return ENDINGS[fault.text("end", "close")]
 
 
@@ -72,7 +73,7 @@ def error_kind(fault: Fault) -> str:
 
 
 def pace(fault: Fault) -> tuple[int, int]:
-    """How an answer drips: bytes of a piece, and microseconds from one to the next."""
+    """The pace of an answer that drips: bytes of a piece, and microseconds from one to the next."""
     each = fault.number("every") or 1_000_000 / fault.number("rate", 1)
     size = max(1, -(-_TICK // max(1, int(each)))) if each < _TICK else 1
     return size, round(each * size)

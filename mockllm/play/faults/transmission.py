@@ -1,4 +1,4 @@
-"""What travels to a client, before and after a fault."""
+"""The bytes on their way to a client, before and after a fault."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Transmission:
 
 @record
 class Circumstances:
-    """What a fault needs to know besides the answer.
+    """The circumstances that a fault depends on besides the answer.
 
     Args:
         reply: for the service's errors.
@@ -79,7 +79,7 @@ class Circumstances:
 
     @property
     def carrier(self) -> Carrier:
-        """How the frames of the answer travel."""
+        """The carrier of the answer's frames."""
         return self.protocol.carrier(self.reply.options)
 
 

@@ -139,14 +139,14 @@ def _next_step(scenario: Scenario, taken: Taken, form: TurnSpec) -> int | None:
 
 
 def _holds_before(way: Scenario, request: Request, start: int, turn: ModelTurn) -> Holds:
-    """What judges conditions by the messages before a turn of the model."""
+    """A judge of conditions by the messages before a turn of the model."""
     first = turn.end - len(turn.messages) + 1
     earlier = replace(request, messages=request.messages[:first])
     return holds(Selection(way, len(way.turns) - 1, len(way.turns) - 1, start), earlier)
 
 
 def holds(selection: Selection, request: Request) -> Holds:
-    """What judges conditions by a request for the selected turn."""
+    """A judge of conditions by a request for the selected turn."""
 
     def judge(condition: Expect) -> bool:
         judged = judged_request(selection, condition, request, PROTOCOLS[request.api])

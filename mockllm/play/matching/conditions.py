@@ -149,7 +149,7 @@ def check_text(what: str, condition: AnyText, text: str) -> str | None:
 
 
 def _demand(condition: AnyText, *, negated: bool = False) -> str:
-    """What a text must do: `contain 'a' or not be 'b'`."""
+    """The demand on a text: `contain 'a' or not be 'b'`."""
     if isinstance(condition, TextCondition):
         demand = f"{_DEMANDS[condition.op]} {display(wanted_text(condition))}"
         return f"not {demand}" if negated else demand
@@ -334,8 +334,8 @@ def _judged_group(
 def _by_path(
     judged: Iterable[JudgedCondition], above: str, field: Literal["expected", "actual"]
 ) -> dict[str, Any]:
-    """What conditions expect, or a request has, by their paths in an entry; a list where several
-    have one path."""
+    """Values that conditions expect, or a request has, by their paths in an entry; a list where
+    several have one path."""
     values: dict[str, list[Any]] = {}
     for condition in judged:
         key = condition.path.removeprefix(f"{above}.")

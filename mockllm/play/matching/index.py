@@ -59,7 +59,7 @@ def _digest(scenario: Scenario) -> str:
 
 @record
 class TokenOrigin:
-    """What the id of an answer says.
+    """The origin of an answer, as its id says it.
 
     Args:
         taken: which form of which turn it was; None where the position says so.
@@ -226,7 +226,7 @@ class ScenarioIndex:
             self._others.append(scenario)
 
     def by_token(self, token: str) -> TokenOrigin | None:
-        """What a token from `mint_token` says; None for any other text."""
+        """The origin in a token from `mint_token`; None for any other text."""
         scenario = self._by_digest.get(token[:16])
         if scenario is None or len(token) != 40:
             return None

@@ -262,7 +262,7 @@ def normal_path(path: str) -> str:
 
 
 def _fit(scenario: Scenario, route: str, path: str) -> _Fit | None:
-    """How a route fits a path; None where it does not."""
+    """The fit of a route to a path; None where it does not."""
     exactness = _exactness(route)
     if _PLACEHOLDER.search(route):
         match = route_path_pattern(route).fullmatch(path)
@@ -300,13 +300,13 @@ def _stands_for(name: str | None) -> str:
 
 
 def placeholder_values(route: RouteSpec, path: str) -> dict[str, str]:
-    """What stands in a path for the placeholders of its route, by their names."""
+    """The values in a path for the placeholders of its route, by their names."""
     match = route_path_pattern(normal_path(route.path)).fullmatch(normal_path(path))
     values = {} if match is None else match.groupdict()
     return {name: unquote(value) for name, value in values.items() if name != "before" and value}
 
 
 def _exactness(path: str) -> tuple[int, int, int]:
-    """How exact a route is: the fewest `*`, then the fewest names, then the longest text."""
+    """The exactness of a route: the fewest `*`, then the fewest names, then the longest text."""
     names = len(re.findall(r"\{\w+\}", path))
     return -path.count("*"), -names, len(_PLACEHOLDER.sub("", path))

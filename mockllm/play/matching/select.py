@@ -455,5 +455,5 @@ def start_after(history: Sequence[ModelTurn], index: int) -> int:
 
 
 def conditions_of(scenario: Scenario) -> int:
-    """How many conditions the match of a scenario has."""
+    """The number of conditions of a scenario's match."""
     return scenario.match.conditions if scenario.match is not None else 0

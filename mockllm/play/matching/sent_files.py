@@ -20,7 +20,7 @@ from mockllm.scenario.model import FileCount
 
 
 def source_of(file: SentFile) -> str:
-    """What identifies a file: the digest of its bytes, `sha256:` and 64 hexadecimal digits, or its
+    """The identity of a file: the digest of its bytes, `sha256:` and 64 hexadecimal digits, or its
     URL or id; "" where its bytes are no base64."""
     return _read(file.data)[0] if file.data else file.reference
 
@@ -85,7 +85,7 @@ def _is_counted(wanted: FileCount, file: SentFile) -> bool:
 
 
 def _number(wanted: FileCount) -> str:
-    """How many files are wanted: `2 files`, `at least 1 file`."""
+    """The number of files that a condition wants: `2 files`, `at least 1 file`."""
     if wanted.most is None or wanted.most == wanted.least:
         prefix = "at least " if wanted.most is None else ""
         return f"{prefix}{wanted.least} {'file' if wanted.least == 1 else 'files'}"
@@ -94,7 +94,7 @@ def _number(wanted: FileCount) -> str:
 
 
 def wanted_files(expected: Sequence[str] | FileCount) -> Any:
-    """What a condition expects, as a JSON value."""
+    """The expectation of a condition, as a JSON value."""
     if not isinstance(expected, FileCount):
         return list(expected)
     bounds = {"least": expected.least, "most": expected.most}

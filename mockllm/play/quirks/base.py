@@ -195,7 +195,7 @@ def _value(data: str | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a change may read besides the stream: the protocol, the turn and the reply."""
+    """The context of a change besides the stream: the protocol, the turn and the reply."""
 
     api: Api
     turn: Turn
@@ -292,7 +292,7 @@ class Quirk:
 
     @property
     def prose(self) -> Prose:
-        """What people read about it."""
+        """Its description for people."""
         return prose()[self.name]
 
     @property

@@ -1,4 +1,4 @@
-"""What the quirks of several APIs share: the types of events, where answers end, and what clients
+"""Shared by the quirks of several APIs: the types of events, where answers end, and what clients
 may make of changed turns.
 
 A scenario may send raw frames with any content. A frame that is not an event counts as an empty

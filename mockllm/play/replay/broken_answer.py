@@ -30,7 +30,7 @@ def circumstances(
     scenario: Scenario | None = None,
     position: int | None = None,
 ) -> Circumstances:
-    """What faults need to know of a request.
+    """The circumstances of a request that faults depend on.
 
     Args:
         request: None for one that could not be read.
@@ -97,7 +97,7 @@ def break_answered(
     scenario: Scenario | None,
     speed: float,
 ) -> Answered:
-    """What a call got, with faults of a plan.
+    """The answer to a call, with faults of a plan.
 
     Args:
         scenario: that answered.

@@ -1,4 +1,4 @@
-"""What a `Player` takes and what it gives: a request, and its answer. Only data may live here."""
+"""The input and the output of a `Player`: a request, and its answer. Only data may live here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ApiCall(NamedTuple):
 
     @property
     def request(self) -> Request | None:
-        """What it requests of a model; None where that cannot be read."""
+        """The request for a model; None where that cannot be read."""
         try:
             return self.protocol.parse(parse_object(self.body), self.target, False)
         except RequestError:

@@ -154,7 +154,7 @@ def attempt_answer(
     speed: float = 1.0,
     draw: Callable[[], Draw] = Draw,
 ) -> HttpAnswer:
-    """What a try at a turn gets, with its faults: its recording, an error, or a reply.
+    """The answer to a try at a turn, with its faults: its recording, an error, or a reply.
 
     Args:
         attempt: its number, from 1; after those that the turn has for earlier tries comes its own.

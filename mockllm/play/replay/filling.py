@@ -81,7 +81,7 @@ def fill(
 
 
 def request_values(request: Request, selection: Selection) -> Values:
-    """What the paths of templates begin with, of a request for an answer of a model."""
+    """The values of a request for an answer of a model, by the beginnings of paths of templates."""
     history, position = read_history(request.messages), selection.position
     results = [message for message in history.after if message.role == "tool"]
     if history.turns or not position:
@@ -104,7 +104,8 @@ def request_values(request: Request, selection: Selection) -> Values:
 
 
 def route_values(request: RouteRequest, route: RouteSpec) -> Values:
-    """What the paths of templates begin with, of a request for a route that calls no model."""
+    """The values of a request for a route that calls no model, by the beginnings of paths of
+    templates."""
     return {
         "request": lambda: {
             "model": request.model,

@@ -1,4 +1,4 @@
-"""How far a job is: work that one request began, and that others poll.
+"""The progress of a job: work that one request began, and that others poll.
 
 A job is the exchange that created it, which the session finds by the id of the job, and counters
 of the session: how often it was polled, and whether it was cancelled or deleted. So every process
@@ -21,7 +21,7 @@ AT_ONCE = Pending()
 
 
 class JobProgress:
-    """How far one job is.
+    """The progress of one job.
 
     Args:
         id: of the job. A later job may have the same id, and begins anew.
@@ -44,7 +44,7 @@ class JobProgress:
         self._waited = not speed or microseconds * speed >= pending.duration
 
     def state(self, *, polled: bool = False) -> JobState:
-        """How far it is now; a poll counts afterwards."""
+        """Its progress now; a poll counts afterwards."""
         polls = self._session.add_to(f"polls of {self._key}", int(polled))
         if self._session.add_to(f"cancels of {self._key}", 0):
             return "cancelled"
@@ -74,7 +74,7 @@ def is_deleted(session: Session, id: str) -> bool:
 
 
 def begun(answer: HttpAnswer, background: Background) -> HttpAnswer:
-    """What the request gets that begins an answer in the background, from that answer."""
+    """The answer to a request that begins an answer in the background, from that answer."""
     body = background.unfinished(parse_object(answer.data[0]), "created")
     part = TimedBytes(0, json_bytes(dumps(body)))
     return bytes_answer(200, answer.headers, [part], streamed=False, id=answer.id)

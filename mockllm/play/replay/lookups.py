@@ -96,7 +96,8 @@ class Lookups:
         return Lookup(call.target, request=request.body, answer=answer)
 
     def _state(self, call: ApiCall, id: str, recalled: Recalled, operation: Operation) -> JobState:
-        """How far an answer is that is made in the background; one that was streamed is done."""
+        """The progress of an answer that is made in the background; one that was streamed is
+        done."""
         exchange = recalled.exchange
         if exchange.played.stream:
             return "done"
@@ -176,7 +177,7 @@ class Fallback:
 
 
 def find_fallback(method: str, path: str) -> Fallback | None:
-    """What answers a route without a scenario; None where nothing does.
+    """The fallback for a route without a scenario; None where nothing does.
 
     Args:
         path: without the query; only its end counts.

@@ -1,4 +1,4 @@
-"""What of a scenario a protocol cannot express, turn by turn, as messages for people.
+"""The parts of a scenario that a protocol cannot express, turn by turn, as messages for people.
 
 The losses are the differences between a turn and the protocol's `project` of it, which the laws
 hold to what the encoder really sends.
@@ -22,7 +22,7 @@ _STATED = ("service_tier", "fingerprint")
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What one turn loses over one protocol."""
+    """The loss of one turn over one protocol."""
 
     scenario: str
     turn: int
@@ -57,7 +57,7 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
 
 
 def _differences(written: Turn, received: Turn, api: str) -> Iterator[str]:
-    """How the turn that a client receives differs from the written one."""
+    """The differences between the turn that a client receives and the written one."""
     if written.refusal and received.text == written.text + written.refusal:
         yield "the refusal is sent as text"
         written = replace(written, parts=(Text((received.text,)), *written.tool_calls))

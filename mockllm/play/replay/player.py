@@ -62,14 +62,14 @@ _MAX_KEPT = 128 * 1024
 
 @dataclass(slots=True)
 class Deciding:
-    """What has been found out about a request so far."""
+    """The findings about a request so far."""
 
     request: Request | None = None
     selection: Selection | None = None
 
 
 def _known(decision: Deciding | Decision, api: str) -> Played:
-    """What a journal has of a request that is refused."""
+    """The journal entry of a refused request."""
     played, request, selection = Played(api=api), decision.request, decision.selection
     if request is not None:
         played = replace(played, model=request.model, stream=request.stream)
@@ -258,7 +258,7 @@ class Player:
         return Answered(answer, played)
 
     def _draw(self, session: Session) -> Draw:
-        """What the times of the next answer of a session are drawn from."""
+        """The source of the times of the next answer of a session."""
         number = session.requests_before + 1
         return Draw(self._latency.seed, session.name, number, self._running())
 
@@ -302,7 +302,7 @@ class Player:
 
     @cached_property
     def routes(self) -> RoutePlayer:
-        """What answers routes that call no model. Its modules are imported with the first such
+        """The player of routes that call no model. Its modules are imported with the first such
         request."""
         from mockllm.play.replay.route_player import RoutePlayer
 

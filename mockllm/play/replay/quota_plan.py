@@ -21,7 +21,7 @@ _MOST = 10**12
 
 @record
 class Quota:
-    """What the clients of a server may use.
+    """The amounts that the clients of a server may use.
 
     Args:
         limits: each of another resource; all hold.
@@ -34,7 +34,7 @@ class Quota:
 
 @record
 class Demand:
-    """What a request needs, and whose it is.
+    """The needs of a request, and its client.
 
     Args:
         key: its API key; "" for none.
@@ -49,8 +49,8 @@ class Demand:
     max_tokens: int = 0
 
     def amount(self, resource: Resource) -> int:
-        """How much of a resource it takes when it comes. What an answer has of output tokens is
-        taken with the answer."""
+        """The amount of a resource that it takes when it comes. What an answer has of output tokens
+        is taken with the answer."""
         match resource:
             case "requests":
                 return 1
@@ -63,7 +63,7 @@ class Demand:
 
 
 def charges(quotas: Iterable[Quota], demand: Demand) -> tuple[Charge, ...]:
-    """What a request takes from the buckets of quotas, one of each limit."""
+    """The charges of a request on the buckets of quotas, one of each limit."""
     return tuple(
         Charge(_bucket(limit, quota.by, demand), limit, demand.amount(limit.resource))
         for quota in quotas

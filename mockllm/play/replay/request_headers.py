@@ -1,4 +1,4 @@
-"""What headers of a request ask of its answer: `x-mockllm-quirk` and `x-mockllm-fault`."""
+"""The headers of a request that change its answer: `x-mockllm-quirk` and `x-mockllm-fault`."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _MAKING: frozenset[Operation] = frozenset({"create_file", "create_batch"})
 
 
 class RequestPlayer(Protocol):
-    """What answers the requests of a batch: a `mockllm.play.replay.player.Player`."""
+    """The player of the requests of a batch: a `mockllm.play.replay.player.Player`."""
 
     served: ScenarioIndex
     speed: float
@@ -82,7 +82,7 @@ def _http_answer(reply: JobReply) -> HttpAnswer:
 
 
 class SessionJobs:
-    """What the requests of a session made (`mockllm.wire.protocols.jobs.Jobs`)."""
+    """The jobs that the requests of a session made (`mockllm.wire.protocols.jobs.Jobs`)."""
 
     def __init__(self, call: ApiCall, player: RequestPlayer) -> None:
         self._call, self._session, self._player = call, call.session, player

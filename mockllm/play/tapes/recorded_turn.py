@@ -56,7 +56,7 @@ _OF_ROUTES = frozenset(("content-type", "location", "retry-after"))
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """What was understood of an answer.
+    """The turn to which a recorded answer decodes.
 
     Args:
         turn: without times.
@@ -83,7 +83,7 @@ def recorded_turn(plain: Captured, protocol: WireProtocol, *, streamed: bool) ->
 
 
 def answer_carrier(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> Carrier | None:
-    """How the frames of an answer travel; None if it is a body: a service may answer a request for
+    """The carrier of an answer's frames; None if it is a body: a service may answer a request for
     a stream with one."""
     named = carrier_of(plain.header("content-type"), protocol.carriers)
     return carrier_in(plain.body, protocol.usual) if named is None and streamed else named

@@ -222,7 +222,7 @@ class _Client:
             yield self._captured(answer, position)
 
     def _decision(self, position: int, spec: m.TurnSpec) -> Decision:
-        """How the latest request is answered."""
+        """The decision about the latest request."""
         request = self._request()
         index = turn_index(self.way, position)
         assert index is not None

@@ -1,4 +1,4 @@
-"""What readers share: entries that are no exchange, stored bodies, headers, times."""
+"""Shared by all readers: entries that are no exchange, stored bodies, headers, times."""
 
 from __future__ import annotations
 

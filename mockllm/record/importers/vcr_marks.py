@@ -230,7 +230,7 @@ def _stands_first(node: ast.stmt) -> bool:
 
 
 def _left_out(call: ast.Call) -> Iterator[str]:
-    """What a mark loses, where that changes anything."""
+    """The loss of a mark, where that changes anything."""
     for keyword in call.keywords:
         name = keyword.arg
         if name is None:

@@ -124,8 +124,8 @@ _NO_WORD = re.compile(r" |//")
 
 
 def _secret_parts(name: str, value: str) -> Iterator[str]:
-    """What of the value of a header or parameter must not be in the bodies either: the words of a
-    credential, and what looks like one."""
+    """The parts of the value of a header or parameter that must not be in the bodies either: the
+    words of a credential, and what looks like one."""
     if header_is_secret_by_name(name):
         # `x-model-key: gpt-5.2-chat` is a secret by its name only, and a word of the answer.
         vague = not (_IS_CREDENTIAL.search(name) or field_strength(name) == "strong")
@@ -196,7 +196,7 @@ _ADDRESS = re.compile(r"(?:https?:/)?/[^\s\"<>,]*", re.IGNORECASE)
 
 
 def credentials_of(captured: Captured) -> Iterator[str]:
-    """What headers and URL hold that must not be in the bodies either."""
+    """The credentials in headers and URL, which must not be in the bodies either."""
     for name, value in (*captured.request_headers, *captured.headers):
         if name.lower() not in _KEPT:
             yield from _secret_parts(name, value)

@@ -1,4 +1,5 @@
-"""What replaces a secret, a numbered word that shows its kind; and how, in texts and timed bytes.
+"""The placeholder of a secret, a numbered word that shows its kind; and how, in texts and timed
+bytes.
 
 A placeholder is made from nothing but the kind of the secret and a number, counted by first
 appearance. From a hash anyone could find out, by trying, which e-mail address it replaces. It is
@@ -47,7 +48,7 @@ def _placeholders_in(text: str) -> Iterable[re.Match[str]]:
 
 
 def placeholder_kinds(texts: Iterable[str]) -> Counter[str]:
-    """How many different placeholders some texts have, by what they replaced: `e-mail address`,
+    """The number of different placeholders in some texts, by what they replaced: `e-mail address`,
     the beginning of a well-known key (`sk-proj-`), or `secret`."""
     found = {match[0] for text in texts for match in _placeholders_in(text)}
     return Counter(

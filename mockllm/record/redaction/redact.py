@@ -156,13 +156,14 @@ class Redactor:
         return self._patterns(text)
 
     def for_text(self, text: str, placeholders: Placeholders) -> TextRedactor:
-        """What takes the secrets out of a text that belongs together with others."""
+        """A function that takes the secrets out of a text that belongs together with others."""
         return TextRedactor(self._finder((text,), placeholders.known), placeholders)
 
     def _finder(
         self, texts: Iterable[str], known: Iterable[str], names: frozenset[str] = frozenset()
     ) -> Finder:
-        """What finds in each of some texts also the secrets that only another one shows."""
+        """A finder that finds in each of some texts also the secrets that only another one
+        shows."""
         # In an order, not in a set: where two secrets have a part in common, the first one gets it.
         every = dict.fromkeys(secret for secret in known if secret not in names)
         before = len(every)

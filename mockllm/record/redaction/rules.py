@@ -1,5 +1,6 @@
-"""What a user calls secret: the kinds that are searched, what he adds, by a pattern or a path in
-JSON such as `$.user` or `$..email`, and what he keeps. `[redact]` of `mockllm.toml`, and options.
+"""The rules of a user about secrets: the kinds that are searched, what he adds, by a pattern or a
+path in JSON such as `$.user` or `$..email`, and what he keeps. `[redact]` of `mockllm.toml`, and
+options.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def compiled_patterns(patterns: Iterable[str], where: str = "") -> tuple[TimedPa
 
 
 def searched(search: Callable[[str], _T], text: str) -> _T:
-    """What a method of a user's pattern says of a text.
+    """The result of a method of a user's pattern for a text.
 
     Raises:
         WireError: the search took too long, so that it is not known what is secret.
@@ -104,7 +105,7 @@ def searched(search: Callable[[str], _T], text: str) -> _T:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """What is kept.
+    """The secrets that stay.
 
     Args:
         kinds: names of kinds that are kept everywhere.
@@ -122,7 +123,7 @@ _IN = re.compile(r"(.*?)\s+in\s+(\$.*)\Z", re.DOTALL)
 
 
 def keep_from(entries: Iterable[str], where: str) -> Keep:
-    """What the entries of `keep` mean: `email`, `$..arguments.to`, `email in $..arguments` or
+    """The meaning of the entries of `keep`: `email`, `$..arguments.to`, `email in $..arguments` or
     `/[a-z]+@example[.]com/`.
 
     Args:
@@ -163,7 +164,7 @@ def known_kinds(names: Iterable[str], where: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a user calls secret, and what may be kept.
+    """The rules of a user: which texts are secret, and which of them may stay.
 
     Args:
         patterns: regular expressions; where one has a group, only its first group is secret.

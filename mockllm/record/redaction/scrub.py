@@ -277,7 +277,7 @@ class _RecordedNode:
     order: int
 
     def edits(self, order: int) -> Iterator[Edit]:
-        """What changes in the text."""
+        """The changes in the text."""
         entries = _entries(self.node)
         more = ""
         for key, value, old in (

@@ -72,7 +72,7 @@ def _started_with(items: list[Item], _: Context, /, **input: Any) -> list[Item]:
 
 
 def _limit(text: str) -> int:
-    """How many characters of the arguments are kept: two thirds, and never all of them."""
+    """The number of characters of the arguments that stay: two thirds, and never all of them."""
     size = len(text.rstrip())
     return min(size - 1, -(-2 * size // 3))
 

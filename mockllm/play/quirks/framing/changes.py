@@ -57,7 +57,7 @@ def _object(timed: TimedBytes, carrier: Carrier = SSE) -> Json | None:
 
 
 def _carrier(context: Context) -> Carrier:
-    """How the events of the stream travel. What is in an array are no events here."""
+    """The carrier of the events of the stream. What is in an array are no events here."""
     carrier = PROTOCOLS[context.api].carrier(context.reply.options)
     return SSE if carrier is JSON_ARRAY else carrier
 

@@ -80,7 +80,8 @@ def index(item: Item) -> int | None:
 
 
 def value_key(item: Item) -> tuple[str, ...]:
-    """What a `.delta` event and its `.done` event share: the kind of value, item and indexes."""
+    """The key that a `.delta` event and its `.done` event share: the kind of value, item and
+    indexes."""
     value = event(item)
     ids = (value.get(name) for name in ("item_id", "content_index", "summary_index"))
     return (kind(item).rpartition(".")[0], *map(repr, ids))

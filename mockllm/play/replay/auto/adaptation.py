@@ -1,4 +1,4 @@
-"""What a request decides of the reply of a turn: its automatic parts, the tokens of its prompt, and
+"""The parts of a reply that a request decides: its automatic parts, the tokens of its prompt, and
 the limits that it obeys. Pure."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mockllm.wire.protocols.base import WireProtocol, counted_tokens
 
 @record
 class Adaptation:
-    """What a request decides of a reply; equal for requests that get the same one.
+    """The parts of a reply that a request decides; equal for requests that get the same one.
 
     Args:
         auto: the parts in place of an automatic one; () where the reply has none.
@@ -50,7 +50,7 @@ class Adaptation:
 def adaptation(
     spec: TurnSpec, scenario: Scenario, request: Request, protocol: WireProtocol
 ) -> Adaptation:
-    """What a request decides of the reply of a turn that is automatic, or obeys.
+    """The adaptation of a turn's reply that is automatic, or obeys.
 
     Raises:
         RequestError: the turn has no automatic reply to this request, or none as long as it needs.

@@ -74,7 +74,7 @@ def automatic_reply(
 
 
 def _content(request: Request, protocol: WireProtocol) -> str:
-    """What a request says, as text: the streamed answer is that of the body."""
+    """The content of a request, as text: the streamed answer is that of the body."""
     apart = {protocol.client.stream_field, *protocol.client.usage}
     body = {name: value for name, value in request.body.items() if name not in apart}
     return json.dumps([request.model, body], sort_keys=True)

@@ -32,7 +32,7 @@ from mockllm.wire.protocols.base import WireProtocol
 
 @record
 class Limits:
-    """What a request says of the length of its answer.
+    """The limits that a request sets for the length of its answer.
 
     Args:
         most: how many tokens it has at most, those of reasoning among them; None: any number.
@@ -192,7 +192,7 @@ def _first_tokens(text: str, count: int) -> str:
 
 
 def _cut_split(split: Split | None, length: int) -> Split | None:
-    """How the first characters of a value are split."""
+    """The split of the first characters of a value."""
     if not isinstance(split, tuple):
         return split
     fragments: list[str] = []

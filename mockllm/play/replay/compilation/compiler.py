@@ -177,7 +177,7 @@ class Replayer:
 
 @record
 class _Made:
-    """What the bytes of an answer are made of.
+    """The parts of which the bytes of an answer are made.
 
     Args:
         timed: the turns with the times of their parts; those of `turns` are the same where no times

@@ -50,7 +50,7 @@ NO_EXTRA: Mapping[str, Any] = {}
 
 @record
 class Generated:
-    """What a model would have generated for an answer.
+    """The tokens that a model would have generated for an answer.
 
     Args:
         beats: the events with content of the longest choice, as in `mockllm.core.turn.Turn`.
@@ -67,7 +67,7 @@ class Generated:
 
 
 def generated(choices: Sequence[Turn], times: Sequence[int]) -> Generated:
-    """What turns have generated that are the choices of one answer. The first one has the usage.
+    """The tokens of the turns that are the choices of one answer. The first one has the usage.
 
     Args:
         times: when each part of the answer is due, on the clock of the turns' gaps.

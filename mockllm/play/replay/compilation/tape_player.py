@@ -71,7 +71,7 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
-    """What is kept of a tape.
+    """The parts of a tape that stay in memory.
 
     Args:
         api, streamed: of the requests that it answers.

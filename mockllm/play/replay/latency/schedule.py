@@ -35,7 +35,7 @@ NO_LATENCY = LatencyPlan()
 
 @record
 class Draw:
-    """What the times of one answer are drawn from.
+    """The source from which the times of one answer are drawn.
 
     Args:
         session, number: the request: the name of its session, and its number there, from 1.
@@ -50,7 +50,7 @@ class Draw:
 
 @record
 class Pace:
-    """How an answer gets its times.
+    """The way in which an answer gets its times.
 
     Args:
         pauses: for each beat, the written pauses up to it, in microseconds. They are added.

@@ -36,7 +36,7 @@ class _Body:
 
 @dataclass(slots=True)
 class _Common:
-    """What the entries of equal requests have in common: clients repeat them, in retries and load
+    """The common part of the entries of equal requests: clients repeat them, in retries and load
     tests. Of `received` it is all that does not differ from request to request."""
 
     key: int
@@ -176,7 +176,7 @@ class Dropped:
             yield self._commons[own[-1]], self._not_plain.get(place), own
 
     def outcomes(self) -> Counter[str]:
-        """How many entries have each outcome, those that were forgotten included."""
+        """The number of entries with each outcome, those that were forgotten included."""
         kept = Counter(_outcome(common, other) for common, other, _ in self._read())
         return self._forgotten + kept
 

@@ -160,7 +160,7 @@ class Times(NamedTuple):
 
 @dataclass(slots=True)
 class Sent:
-    """What was sent of an answer, and how that ended. Whoever writes reports it here.
+    """The sending of an answer: its bytes so far, and its end. Whoever writes reports it here.
 
     Args:
         clock: when the request arrived, in seconds of `time.perf_counter`; so are all `now`.
@@ -301,7 +301,7 @@ _WHOLE = _rest_of(Sent(ended=0.0))
 
 @dataclass(slots=True)
 class PassedAnswer:
-    """What a service answered, as it passed.
+    """The answer of a service, as it passed.
 
     Args:
         chunks: of the body, as received; beyond `most` bytes they are counted in `left_out`.
@@ -376,7 +376,7 @@ class Exchange:
 
     @property
     def request(self) -> Request | None:
-        """What it requests of a model, the same for every API; None where that is nothing, or
+        """The request for a model, the same for every API; None where that is nothing, or
         cannot be read."""
         protocol, body = PROTOCOLS.get(self.played.api or ""), self.json
         if protocol is None or body is None:
@@ -423,14 +423,14 @@ class Exchange:
 
     @property
     def retry_after(self) -> float | None:
-        """How long the answer says to wait before the next try, in seconds; None where it does not
+        """The seconds that the answer says to wait before the next try; None where it does not
         say it."""
         own = self.sent.retry_after
         return self.played.retry_after if own is None else own
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What was wrong, for people."""
+        """The problems of the request, for people."""
         played, sent = self.played, self.sent
         missed = played.missed or sent.missed
         if not missed:
@@ -457,7 +457,7 @@ class Exchange:
         return self.charged
 
     def keep_passed(self) -> None:
-        """What a service answers is kept as it passes."""
+        """Keeps the answer of a service as it passes."""
         self.passed = PassedAnswer()
 
     def forward(self, played: Played, body: bytes | None = None) -> None:

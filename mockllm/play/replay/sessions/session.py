@@ -83,17 +83,18 @@ class Session:
 
     @property
     def entries(self) -> tuple[Exchange, ...]:
-        """What people may read: the failures that outlived the journal, then the journal."""
+        """The entries that people may read: the failures that outlived the journal, then the
+        journal."""
         return (*self.failures, *self.journal)
 
     @property
     def dropped(self) -> int:
-        """How many entries have left the journal, and are not among the failures."""
+        """The number of entries that have left the journal, and are not among the failures."""
         return self.count - len(self.journal) - len(self.failures)
 
     @property
     def forgotten(self) -> int:
-        """How many of the dropped entries no verdict can cover."""
+        """The number of dropped entries that no verdict can cover."""
         return self._dropped.forgotten
 
     def exchanges(self) -> Iterator[Exchange]:
@@ -102,7 +103,7 @@ class Session:
         yield from tuple(self.journal)
 
     def outcomes(self) -> Counter[str]:
-        """How many requests had each outcome, from the first on."""
+        """The number of requests with each outcome, from the first on."""
         return self._dropped.outcomes() + Counter(entry.outcome for entry in self.journal)
 
     def shed(self) -> bool:
@@ -174,7 +175,7 @@ class Session:
 
     @property
     def requests_before(self) -> int:
-        """How many requests were recorded before the one that is answered now."""
+        """The number of requests that were recorded before the one that is answered now."""
         return self.count
 
     def add_to(self, key: str, by: int = 1) -> int:

@@ -254,7 +254,7 @@ _Key = tuple[str, int]
 
 @record
 class Stored:
-    """What a state store has of a session.
+    """The part of a session that a state store has.
 
     Args:
         entries: as `pack` wrote them, in the order in which they were written.

@@ -78,8 +78,8 @@ def openings(messages: Sequence[Message]) -> Iterator[History]:
 
 
 def common_turns(conversation: Conversation, history: History) -> tuple[int, bool] | None:
-    """How many turns of a conversation a history has, all of which agree, and whether the client
-    gave other ids to calls in it; None where the two are different conversations."""
+    """The number of turns of a conversation that a history has, all of which agree, and whether the
+    client gave other ids to calls in it; None where the two are different conversations."""
     opening = conversation.opening
     count = len(history.turns)
     if opening is None or count > len(conversation.turns):

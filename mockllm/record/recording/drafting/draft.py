@@ -89,7 +89,7 @@ LIVE = Origin()
 
 @dataclass(frozen=True, slots=True)
 class DraftedTurn:
-    """What one exchange becomes: a turn without conditions on its request, and its tape.
+    """The draft of one exchange: a turn without conditions on its request, and its tape.
 
     Args:
         decoded: what the tape decodes to; None for an HTTP error, and for a route.

@@ -307,7 +307,8 @@ class Drafting:
     # The scenario of an exchange
 
     def _recorded(self, key: RequestKey | None, *, retried: bool = False) -> Recorded:
-        """What finds a recording by its own request, and its number among those of the same."""
+        """The digest that finds a recording by its own request, and its number among those of the
+        same."""
         if key is None:
             return Recorded("")
         order = self._same_request[key] - retried

@@ -1,4 +1,4 @@
-"""How old recordings are, and which are too old."""
+"""The ages of recordings, and those that are too old."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DAY = 86400.0
 
 @record
 class MaxAge:
-    """How old recordings may be.
+    """The age that recordings may have.
 
     Args:
         is_error: whether an older one is an error, and not a warning.
@@ -45,7 +45,7 @@ def read_max_age(text: str) -> MaxAge:
 
 @record
 class Ages:
-    """What is known of the ages of recordings.
+    """The known ages of recordings.
 
     Args:
         too_old: the file of each that is too old, and a sentence about it.

@@ -43,7 +43,7 @@ _Version = tuple[int, int, int]
 
 @dataclass(slots=True)
 class _Group:
-    """What is to be written together.
+    """The files that are to be written together.
 
     Args:
         beside: tapes, bodies and long values by file name.
@@ -78,7 +78,7 @@ class Folder:
         self._of_drafts: dict[str, str] = {}
 
     def scenarios(self) -> tuple[Scenario, ...]:
-        """What is there now; nothing where nothing was recorded yet.
+        """The scenarios that are there now; nothing where nothing was recorded yet.
 
         Raises:
             ScenarioError: with every problem of every file.

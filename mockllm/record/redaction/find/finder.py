@@ -251,7 +251,7 @@ class Finder:
         return not self._detector.is_off(PASSWORD)
 
     def _in_text(self, text: str, depth: int) -> list[Found]:
-        """What is in a text that is no document, the earliest and then the longest first."""
+        """The secrets in a text that is no document, the earliest and then the longest first."""
         if not text.isascii() and _NO_TEXT.search(text):
             runs = [View(run[0], range(run.start(), run.end() + 1)) for run in _TEXT.finditer(text)]
             return [
@@ -286,14 +286,15 @@ class Finder:
         return sorted(found, key=lambda secret: (secret.parts[0][0], -secret.parts[-1][1]))
 
     def _direct(self, text: str, found: Iterable[Found]) -> list[Found]:
-        """What a text shows by itself and the known secrets in it, without its placeholders."""
+        """The secrets that a text shows by itself and the known ones in it, without its
+        placeholders."""
         known = [Found(KNOWN, secret, (span,)) for secret, span in self._known.find(text)]
         direct = [*found, *known]
         spans = placeholder_spans(text) if direct else []
         return [secret for secret in direct if _outside(secret, spans)] if spans else direct
 
     def _uncovered(self, text: str, direct: Sequence[Found]) -> list[Found]:
-        """What is found only once other secrets are replaced: an address may end where a key
+        """The secrets that show only once others are replaced: an address may end where a key
         begins, and be none as long as the key follows."""
         view = replaced(text, edits(direct, Placeholders()))
         known = Spans(direct)
@@ -318,7 +319,7 @@ class Finder:
         return searched
 
     def _patterned(self, text: str) -> list[Found]:
-        """What looks like a secret by itself."""
+        """The texts that look like a secret by themselves."""
         found: list[Found] = []
         for pattern in self._patterns:
             for span in searched(pattern.spans, text):
@@ -336,7 +337,7 @@ class Finder:
 
 @dataclass(frozen=True, slots=True)
 class _Searched:
-    """What a text shows by itself, whatever else is known.
+    """The secrets that a text shows by itself, whatever else is known.
 
     Args:
         escapes, percent: the text without the escapes of JSON, and of URLs; None without any.

@@ -1,4 +1,4 @@
-"""What the user keeps in some places of a document."""
+"""The places of a document in which the user keeps secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keys of services look like in a text, and credentials that a scheme announces; and which
+"""The forms of keys of services in a text, and credentials that a scheme announces; and which
 kinds of secrets there are, with what finds those that are switched on.
 
 The patterns of this module are more generous than those of `gitleaks.json`, which come after them:
@@ -99,7 +99,7 @@ class GitleaksRule(NamedTuple):
 
 @record
 class Pattern:
-    """What one kind of secret looks like.
+    """The form of one kind of secret.
 
     Args:
         kind: for reports and for the configuration.

@@ -55,7 +55,7 @@ def _end_of_domain(text: str) -> int:
 
 
 def _top_level(label: str) -> int:
-    """How much of a label is a top-level domain; what follows belongs to the text after it."""
+    """The length of the top-level domain in a label; what follows belongs to the text after it."""
     found = _LABEL.match(label)
     if found is None:
         return 0
@@ -98,7 +98,7 @@ def _mailbox(before: str) -> str:
 
 
 def _at_end(pattern: re.Pattern[str], text: str) -> str:
-    """What a pattern finds at the end of a text; it is read backwards, to take linear time."""
+    """The match of a pattern at the end of a text; it is read backwards, to take linear time."""
     found = pattern.match(text[::-1])
     return found[0][::-1] if found is not None else ""
 

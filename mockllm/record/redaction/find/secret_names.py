@@ -1,4 +1,4 @@
-"""What names promise: fields of JSON, variables, headers and parameters that hold secrets; and
+"""The names of secrets: fields of JSON, variables, headers and parameters that hold secrets; and
 where a text gives such a name a value."""
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def is_user_and_password(value: str) -> bool:
 
 
 def entropy(value: str) -> float:
-    """How random the characters of a value are, in bits for each (Shannon's formula)."""
+    """The entropy of the characters of a value, in bits for each (Shannon's formula)."""
     counts = Counter(value).values()
     return -sum(count / len(value) * log2(count / len(value)) for count in counts)
 
@@ -116,7 +116,7 @@ _SHORTEST_WEAK = 16
 
 @lru_cache(maxsize=1024)
 def field_strength(name: str) -> Literal["strong", "weak", ""]:
-    """How sure it is, from the name of a field alone, that its value is a secret."""
+    """The certainty, from the name of a field alone, that its value is a secret."""
     plain = name.translate(_SEPARATORS).lower()
     if name == _OBJECT_NAME or _HARMLESS.search(plain):
         return ""

@@ -202,7 +202,7 @@ class Found:
 
 
 def in_original(found: Iterable[Found], view: View) -> list[Found]:
-    """What was found in a decoded text, at its positions in the original."""
+    """The spans of a decoded text, at its positions in the original."""
     starts = view.starts
     return [secret.placed(lambda start, end: (starts[start], starts[end])) for secret in found]
 
@@ -365,6 +365,6 @@ _INSIDE = re.compile(r"\w")
 
 
 def _searched(secret: str) -> str:
-    """What is looked for: of an e-mail address not the domain, which many share."""
+    """The text that is looked for: of an e-mail address not the domain, which many share."""
     local, at, domain = secret.rpartition("@")
     return f"{local}@" if at and "@" not in local and "." in domain else secret

@@ -195,7 +195,7 @@ def channels_of(values: Iterable[StringValue], *, whole: bool, top: int = 0) -> 
 
 
 def union(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
-    """What was found in joined strings, at its positions in the document."""
+    """The spans in joined strings, at its positions in the document."""
     found = list(found)
     if not found:
         return []

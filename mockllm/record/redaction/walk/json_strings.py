@@ -72,7 +72,7 @@ class StringValue:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """What texts of the same form have in common.
+    """The common part of texts of the same form.
 
     Args:
         fields: of all names, strings and numbers, in their order.
@@ -117,7 +117,7 @@ _MANY = 1000
 
 
 def api_fields() -> FieldNames:
-    """What the fields of all APIs hold, by their names."""
+    """The meaning of the fields of all APIs, by their names."""
     return _joined_fields(tuple(PROTOCOLS))
 
 
@@ -216,7 +216,7 @@ class Reader:
             yield _value(base + start, source[start:end], field, ids)
 
     def _template(self, rest: str, strings: list[str]) -> _Template | None:
-        """What a text has in common with others of its form; None if it is no JSON.
+        """The common part of a text and others of its form; None if it is no JSON.
 
         Args:
             rest: the text with U+0000 for each string.

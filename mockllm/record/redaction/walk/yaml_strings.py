@@ -118,7 +118,7 @@ def _binary(node: yaml.ScalarNode) -> Body | None:
 
 
 def between(text: str) -> Document:
-    """What is between the scalars of a YAML text: its comments."""
+    """The text between the scalars of a YAML text: its comments."""
     read = scalars(text)
     values, last = [], 0
     spans = sorted(
