@@ -36,9 +36,9 @@ def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
     """
     scenarios = read_scenarios(paths)
     if as_json:
-        from mockllm.serve.server.control.control_routes import described
+        from mockllm.serve.server.control.control_routes import scenario_summary
 
-        listed = [described(scenario) for scenario in scenarios]
+        listed = [scenario_summary(scenario) for scenario in scenarios]
         echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
     print_table([_HEAD, *map(_row, scenarios)])

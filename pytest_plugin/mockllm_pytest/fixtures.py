@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mockllm.serve.interception.ownership import WHOEVER_RUNS, Owner, begin, bound, end
+from mockllm.serve.interception.ownership import WHOEVER_RUNS, Owner, as_owner, begin, end
 from mockllm_pytest import options
 from mockllm_pytest.marks import Allowed, Mark, recorded_mark, session_mark
 from mockllm_pytest.printing import fail
@@ -51,7 +51,7 @@ class UnansweredFixture:
         self._stack.enter_context(led_by(self._server.environment({}, azure=self._azure)))
         begin(self._owner)
         self._stack.callback(end, self._owner)
-        self._stack.enter_context(bound(WHOEVER_RUNS))
+        self._stack.enter_context(as_owner(WHOEVER_RUNS))
 
     def leave(self) -> None:
         """Ends that."""
@@ -111,7 +111,7 @@ class FixtureSession:
         self._stack.enter_context(led_by(self._session.environment))
         begin(self._owner)
         self._stack.callback(end, self._owner)
-        self._stack.enter_context(bound(WHOEVER_RUNS))
+        self._stack.enter_context(as_owner(WHOEVER_RUNS))
         self._stack.enter_context(self._session.redirected(self._owner))
 
     def leave(self) -> None:

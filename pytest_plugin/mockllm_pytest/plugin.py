@@ -258,7 +258,7 @@ def pytest_fixture_setup(
     if owner is not None:
         _set_function(fixturedef, _bound(function, owner))
     try:
-        with ownership.bound(owner) if wide else nullcontext():
+        with ownership.as_owner(owner) if wide else nullcontext():
             if not wide or fixturedef.argname == "mockllm_server" or not _uses_session(item):
                 return _of_pytest_recording(fixturedef, item, (yield))
             return (yield from _setup_beside_session(fixturedef, request, item))
@@ -298,13 +298,13 @@ def _set_function(fixturedef: pytest.FixtureDef[Any], function: Callable[..., An
 def _bound(function: Callable[..., Any], owner: Owner) -> Callable[..., Any]:
     """A function whose coroutine belongs to an owner: event loops that outlive a test may run it in
     the context of another. Other functions as they are."""
-    from mockllm.serve.interception.ownership import bound
+    from mockllm.serve.interception.ownership import as_owner
 
     if iscoroutinefunction(function):
 
         @wraps(function)
         async def run(*args: Any, **options: Any) -> Any:
-            with bound(owner):
+            with as_owner(owner):
                 return await function(*args, **options)
 
         return run
@@ -316,7 +316,7 @@ def _bound(function: Callable[..., Any], owner: Owner) -> Callable[..., Any]:
         values = function(*args, **options)
         try:
             for _ in range(2):  # a second value is one too many: who runs the fixture says so
-                with bound(owner):
+                with as_owner(owner):
                     value = await anext(values, _END)
                 if value is _END:
                     return

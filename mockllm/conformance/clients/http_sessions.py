@@ -81,7 +81,7 @@ class CaseSession:
 
     def settled(self) -> tuple[Exchange, ...]:
         """What was requested, once every answer is over, or after `_GRACE` seconds."""
-        return self.thread.settled(self._name, _GRACE)
+        return self.thread.settled_exchanges(self._name, _GRACE)
 
     def break_off(self) -> None:
         """Ends the connections on which an answer is not over; further requests get an error."""

@@ -14,7 +14,7 @@ from mockllm.core.record import record
 from mockllm.play.tapes.captured import Captured
 from mockllm.play.tapes.recorded_turn import recorded_error
 from mockllm.record.redaction.redact import Redactor
-from mockllm.serve.server.recording.copying import lowered
+from mockllm.serve.server.recording.copying import lower_headers
 from mockllm.serve.server.recording.signing import scope_of, signed_again
 from mockllm.serve.server.recording.upstream import Upstream, Upstreams
 from mockllm.wire.protocols.base import WireProtocol
@@ -104,12 +104,12 @@ async def _exchange(upstreams: Upstreams, request: LiveRequest, place: Destinati
         request_headers=place.headers,
         request_body=sent.request_body,
         status=status,
-        headers=tuple(lowered(upstream.headers)),
+        headers=tuple(lower_headers(upstream.headers)),
         chunks=chunks,
         at=at,
         source=request.recording.name,
         reason=unusual_reason(status, upstream.reason),
-        trailers=tuple(lowered(upstream.trailers)),
+        trailers=tuple(lower_headers(upstream.trailers)),
     )
 
 

@@ -213,7 +213,7 @@ async def _observe(
             deadline=gateway.deadline,
             leaves=case.leaves,
         )
-        exchanges = await asyncio.to_thread(upstream.settled, nonce, _SETTLE)
+        exchanges = await asyncio.to_thread(upstream.settled_exchanges, nonce, _SETTLE)
     finally:
         upstream.ask(upstream.server.break_off, nonce)
         upstream.ask(upstream.server.end, nonce)

@@ -41,7 +41,7 @@ class Authority:
         self._contexts: LRUCache[str, ssl.SSLContext] = LRUCache(_MOST_HOSTS)
 
     def context(self, host: str) -> ssl.SSLContext:
-        """How a connection to a host is secured; HTTP/1.1 is what is spoken on it.
+        """The TLS context of connections to a host, which speak HTTP/1.1.
 
         Raises:
             UsageError: it is the name of no host, which gets no certificate.
@@ -50,12 +50,12 @@ class Authority:
             raise UsageError(f"{shorten(host, 80)!r} is the name of no host")
         context = self._contexts.get(host)
         if context is None:
-            context = self._contexts[host] = self._made(host)
+            context = self._contexts[host] = self._server_context(host)
         return context
 
     def by_name(self) -> ssl.SSLContext:
-        """How connections to this machine are secured, whichever name a client gives it (SNI)."""
-        context = self._made("localhost", "127.0.0.1", "::1")
+        """The TLS context of connections to this machine, by any name that clients give (SNI)."""
+        context = self._server_context("localhost", "127.0.0.1", "::1")
 
         def choose(
             connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: object
@@ -71,7 +71,7 @@ class Authority:
         context.sni_callback = choose
         return context
 
-    def _made(self, *hosts: str) -> ssl.SSLContext:
+    def _server_context(self, *hosts: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(["http/1.1"])
         # Before Python 3.13 a client that reads in one thread and writes in another breaks its own
@@ -89,7 +89,7 @@ class Authority:
         """The certificate of the authority, as PEM."""
         return self._authority.cert_pem.bytes()
 
-    def trusted(self, file: str = "") -> bytes:
+    def trust_bundle(self, file: str = "") -> bytes:
         """The certificates that a client is to trust, as PEM: ours, and those of the system, so
         that hosts which are not intercepted go on working.
 

@@ -1,4 +1,4 @@
-"""What leads a program in a process of its own to the forward proxy: its environment."""
+"""The environment that leads a program in a process of its own to the forward proxy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def write_trust(authority: Authority, folder: Path, environment: Mapping[str, st
     Args:
         environment: of the client; what `SSL_CERT_FILE` names in it stays trusted.
     """
-    trusted = authority.trusted(environment.get("SSL_CERT_FILE", ""))
+    trusted = authority.trust_bundle(environment.get("SSL_CERT_FILE", ""))
     Path(folder, "trusted.pem").write_bytes(trusted)
     Path(folder, "mockllm.pem").write_bytes(authority.certificate)
     Path(folder, "trusted.p12").write_bytes(_java_store(trusted))

@@ -15,13 +15,15 @@ from mockllm.wire.protocols import PROTOCOLS
 _PATTERN = re.compile(
     r"(?:[a-z0-9_*-]+(?:\.[a-z0-9_*-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?", re.IGNORECASE
 )
+# 63 octets a label, 255 a name on the wire, which are 253 characters (RFC 1035, section 2.3.4).
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
+# https://url.spec.whatwg.org/#ends-in-a-number-checker
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.IGNORECASE)
 _LONGEST_NAME = 253
 _PORT = re.compile(r":(?:\d+|\*)\Z")
 
 PORTS = {"http": 80, "https": 443}
-"""The usual port of each scheme."""
+"""The usual port of each scheme (RFC 9110, sections 4.2.1 and 4.2.2)."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""What is noted of the libraries that are changed. Only data may live here."""
+"""Data about the libraries that are changed. Only data may live here."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ _Function = Callable[..., Any]
 
 
 def begin_between() -> None:
-    """What the current context starts from now on belongs to no test, unless it does so already."""
+    """Assigns the current context to no test, with all that it starts, unless it belongs to one."""
     if owner_of_caller() is None:
         _owner.set(BETWEEN)
 
@@ -90,12 +90,12 @@ def running() -> Owner | None:
 
 
 def adopt(context: Context, owner: Owner) -> None:
-    """What runs in a context belongs to an owner from now on."""
+    """Assigns a context, with all that runs in it from now on, to an owner."""
     context.run(_owner.set, owner)
 
 
 @contextmanager
-def bound(owner: Owner | None) -> Iterator[None]:
+def as_owner(owner: Owner | None) -> Iterator[None]:
     """While it lasts, the current context belongs to an owner."""
     before = _owner.get()
     _owner.set(owner)
@@ -145,7 +145,7 @@ def find_redirect() -> Redirect | None:
 
 def call_for(owner: Owner, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
     """Calls a function for an owner."""
-    with bound(owner):
+    with as_owner(owner):
         return function(*args, **options)
 
 

@@ -122,7 +122,7 @@ def _replace(module: ModuleType, path: str, make: Callable[[_Method], _Method]) 
 
 
 def _leading(function: str, method: _Method) -> _Method:
-    def found() -> _Method:
+    def find() -> _Method:
         from mockllm.serve.interception import transports
 
         led: _Method = getattr(transports, function)
@@ -135,7 +135,7 @@ def _leading(function: str, method: _Method) -> _Method:
             to = ownership.find_redirect()
             if to is None and not hasattr(self, LED):
                 return await method(self, *args, **more)
-            return await found()(method, to, self, *args, **more)
+            return await find()(method, to, self, *args, **more)
 
         return lead_async
 
@@ -144,7 +144,7 @@ def _leading(function: str, method: _Method) -> _Method:
         to = ownership.find_redirect()
         if to is None and not hasattr(self, LED):
             return method(self, *args, **more)
-        return found()(method, to, self, *args, **more)
+        return find()(method, to, self, *args, **more)
 
     return lead
 

@@ -50,7 +50,7 @@ class Pipe(asyncio.Protocol):
             self.lost.set_result(None)
 
 
-def joined(near: asyncio.Transport, far: asyncio.Transport) -> tuple[Pipe, Pipe]:
+def join(near: asyncio.Transport, far: asyncio.Transport) -> tuple[Pipe, Pipe]:
     """The protocols that join two connections; `until_lost` ends them."""
     pipes = Pipe(near), Pipe(far)
     pipes[0].other, pipes[1].other = pipes[1], pipes[0]

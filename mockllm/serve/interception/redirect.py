@@ -33,7 +33,7 @@ class Redirect:
     key: str
 
     def headers(self, scheme: str, host: str, port: int | None) -> dict[str, str] | None:
-        """What a request to an origin has besides its own headers; None if it is not redirected.
+        """The headers added to a request to an origin; None if it is not redirected.
 
         One to the server itself says for which session it is, should its URL leave that open.
         """

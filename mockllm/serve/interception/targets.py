@@ -1,4 +1,4 @@
-"""What a request to a forward proxy says: which server it is for, and who sends it. Pure."""
+"""The server that a request to a forward proxy is for, and who sends it. Pure."""
 
 from __future__ import annotations
 

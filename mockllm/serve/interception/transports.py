@@ -1,5 +1,5 @@
-"""What the HTTP libraries of this process do with a request that is redirected: httpx, urllib3 (so
-requests and botocore, too), aiohttp and `http.client`.
+"""Redirected requests of the HTTP libraries of this process: httpx, urllib3 (so requests and
+botocore, too), aiohttp and `http.client`.
 
 A request to a host that is intercepted goes to mockllm's server instead, in plain text, with its
 origin and its session in headers. The library's caller sees the URL that it asked for. `patches`

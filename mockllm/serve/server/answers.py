@@ -33,7 +33,7 @@ from mockllm.play.replay.sessions.shared_session import (
 from mockllm.scenario.ignoring import with_ignored
 from mockllm.scenario.model import Scenario
 from mockllm.serve.server.control.access import ControlAccess
-from mockllm.serve.server.control.session_setup import SessionRequest, SessionSetups, gone
+from mockllm.serve.server.control.session_setup import SessionRequest, SessionSetups, session_gone
 from mockllm.serve.server.http.request_reading import Arrival, closes, opens_websocket
 from mockllm.serve.server.options import ServerOptions
 from mockllm.serve.server.routing import Endpoint, PlainRoutes, Routes, path_routes
@@ -60,7 +60,7 @@ class Forward:
 
 
 class Chosen(NamedTuple):
-    """What answers a request.
+    """The answer that was chosen for a request.
 
     Args:
         target: of a request for an answer, as its path and query give it.
@@ -73,7 +73,7 @@ class Chosen(NamedTuple):
     close: bool = False
 
 
-_SHOWN: frozenset[Operation] = frozenset(
+_PRIVATE_OPERATIONS: frozenset[Operation] = frozenset(
     (
         *("response", "delete_response", "cancel_response", "input_items"),
         *("files", "file", "file_content", "delete_file"),
@@ -89,7 +89,7 @@ _NO_WEBSOCKETS = (
     "reach the service: name the host in NO_PROXY."
 )
 
-_SERVED = SessionRequest()
+_DEFAULT_SETUP = SessionRequest()
 """A session like all others of the server."""
 
 
@@ -141,7 +141,9 @@ class Answers:
         return ServerQuotas(self.options.quotas, state.now, state.take)
 
     def _player(
-        self, scenarios: Iterable[Scenario] | ScenarioIndex, session: SessionRequest = _SERVED
+        self,
+        scenarios: Iterable[Scenario] | ScenarioIndex,
+        session: SessionRequest = _DEFAULT_SETUP,
     ) -> Player:
         """A player with the options of the server and of a session."""
         options = self.options
@@ -160,12 +162,12 @@ class Answers:
         )
 
     def _running(self) -> int:
-        """How many answers that take time are on their way."""
+        """The number of answers that take time and are on their way."""
         return len(self._streaming) - self.waiting
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a slot."""
+        """The number of requests that wait for a slot."""
         return 0 if self._slots is None else self._slots.waiting
 
     def share(self, shared: SharedSessions) -> None:
@@ -204,8 +206,8 @@ class Answers:
             await self.proxy.close()
 
     def _serving(self, recorded: tuple[Scenario, ...]) -> Callable[[], None]:
-        """What serves recorded scenarios beside the others; they are indexed before, so that
-        the event loop need not wait for it."""
+        """A function that serves recorded scenarios beside the others; they are indexed before, so
+        that the event loop need not wait for it."""
         by_name = {scenario.name: scenario for scenario in (*self._scenarios, *recorded)}
         player = self._player(by_name.values())
 
@@ -215,7 +217,7 @@ class Answers:
         return swap
 
     def player_of(self, session: str) -> Player:
-        """What decides about the answers in a session."""
+        """The player that decides about the answers in a session."""
         own = self.assigned.find(session)
         return self.player if own is None else self.assigned.player(own, self.player)
 
@@ -223,7 +225,7 @@ class Answers:
         """The error answer in the form of the API that has a path."""
         return refused(self.routes.nearest(path), error, known or Played())
 
-    def found(self, arrival: Arrival) -> tuple[str | None, Target | None]:
+    def api_and_target(self, arrival: Arrival) -> tuple[str | None, Target | None]:
         """The API of a request, and for a request for an answer what its path and query say."""
         endpoint = self.routes.find(arrival.method, arrival.path, arrival.headers)
         if endpoint is None:
@@ -231,7 +233,7 @@ class Answers:
         return endpoint.protocol.name, _target(endpoint)
 
     def answer(self, arrival: Arrival, session: Session) -> Awaitable[Chosen]:
-        """What answers a request."""
+        """The answer to a request."""
         if self._shared is None or not isinstance(session, SharedSession):
             return self._answer(arrival, session)
         return self._answer_shared(self._shared, arrival, session)
@@ -239,7 +241,7 @@ class Answers:
     async def _answer_shared(
         self, shared: SharedSessions, arrival: Arrival, session: SharedSession
     ) -> Chosen:
-        """What answers a request of a session that other processes share."""
+        """The answer to a request of a session that other processes share."""
         try:
             await shared.refresh(session.name)
             chosen = await self._answer(arrival, session)
@@ -252,7 +254,7 @@ class Answers:
                 played = replace(answered.played, outcome="error", counted=counted)
                 answered = replace(answered, played=played)
                 shared.state.failed()
-            return _chosen(answered)
+            return _choice(answered)
         return chosen
 
     async def _answer(self, arrival: Arrival, session: Session) -> Chosen:
@@ -262,7 +264,7 @@ class Answers:
             player = self.assigned.player(own, player)
             proxy = own.proxy or (None if own.is_alone else proxy)
             if own.gone:
-                return _chosen(self.refusal(arrival.path, gone(session.name, own.why)))
+                return _choice(self.refusal(arrival.path, session_gone(session.name, own.why)))
         endpoint = self.routes.find(arrival.method, arrival.path, arrival.headers)
         forwards_all = proxy is not None and proxy.forwards_all
         routed = not forwards_all and self.plain.has(player, arrival.method, arrival.path, endpoint)
@@ -276,7 +278,7 @@ class Answers:
             # Where a scenario has the route, `_answer_plain` asks the service: only if the
             # conditions of the scenario do not hold.
             if proxy is not None and not routed:
-                forward = await self._passing(proxy, arrival, endpoint, session)
+                forward = await self._forward_if_unmatched(proxy, arrival, endpoint, session)
                 if forward is not None:
                     return forward
             if endpoint is None or routed:
@@ -288,7 +290,7 @@ class Answers:
             raise
         except RequestError as error:
             shape = self.routes.nearest(arrival.path) if endpoint is None else endpoint.protocol
-            return _chosen(refused(shape, error), close=closes(error))
+            return _choice(refused(shape, error), close=closes(error))
         return await self._answer_call(arrival, session, player, proxy, endpoint)
 
     async def _answer_call(
@@ -299,28 +301,28 @@ class Answers:
         proxy: Proxy | None,
         endpoint: Endpoint,
     ) -> Chosen:
-        """What answers a request for a path of an API."""
+        """The answer to a request for a path of an API."""
         protocol, target = endpoint.protocol, _target(endpoint)
         place = endpoint.target
         if arrival.query:
             place = Target(place.segments, place.method, arrival.query)
         try:
-            body = arrival.whole(self.options.max_body) or await self.body(arrival)
+            body = arrival.body_if_complete(self.options.max_body) or await self.body(arrival)
             if proxy is not None and proxy.forwards_all:
                 return self._forward(arrival, proxy, protocol, Played(api=protocol.name), target)
-            if endpoint.operation in _SHOWN:
+            if endpoint.operation in _PRIVATE_OPERATIONS:
                 self._access.check(arrival.headers, "Look-ups of answers do")
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(arrival.headers, place)
         except RequestError as error:
             refusal = refused(protocol, error, Played(api=protocol.name))
-            return _chosen(refusal, target, closes(error))
+            return _choice(refusal, target, closes(error))
         raw_path, at = arrival.request.raw_path, arrival.clock - self._began
         sent = (protocol, place, arrival.headers, body, session, raw_path, at)
         if endpoint.operation != "generate":
             call = ApiCall(*sent, base=arrival.base, received_at=self._time(arrival))
             look_up = partial(player.look_up, call, endpoint.operation)
-            return _chosen(await self._deferred.play(player, session, look_up))
+            return _choice(await self._deferred.play(player, session, look_up))
         call = ApiCall(*sent)
         metered: MeteredCall | None = None
         if self._quotas is not None:
@@ -333,7 +335,7 @@ class Answers:
             refusal = self._slots.refusal(protocol, why)
             return Chosen(error_at(refusal.answer, protocol, place), refusal.played, target)
         answered = await self._deferred.play(player, session, partial(player.play, call))
-        answer, played = self._here(arrival, answered.answer), answered.played
+        answer, played = self._rewrite_urls(arrival, answered.answer), answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
         if is_refused and proxy is not None and proxy.serves(protocol, arrival.origin):
             return self._forward(arrival, proxy, protocol, played, target)
@@ -341,7 +343,7 @@ class Answers:
         if answer.status >= 400 and played.recorded != "exact":
             answer = error_at(answer, protocol, place)
         if self._quotas is not None and metered is not None:
-            answer = await self._quotas.answered(metered, answer)
+            answer = await self._quotas.settle(metered, answer)
         return Chosen(answer, played, target)
 
     async def _why_full(self, slots: Slots, arrival: Arrival) -> str:
@@ -357,7 +359,7 @@ class Answers:
         proxy: Proxy | None,
         endpoint: Endpoint | None,
     ) -> Chosen | None:
-        """What answers a route that is no path of an API, or that scenarios may answer. None where
+        """The answer to a route that is no path of an API, or that scenarios may answer. None where
         the endpoint of the path answers.
 
         Raises:
@@ -373,23 +375,23 @@ class Answers:
         except ScenarioError as error:
             raise RequestError(f"The answer cannot be read: {error}", status=500) from None
         if answered is not None:
-            answered = replace(answered, answer=self._here(arrival, answered.answer))
-            return _chosen(self.plain.without_faults(answered, arrival.headers))
+            answered = replace(answered, answer=self._rewrite_urls(arrival, answered.answer))
+            return _choice(self.plain.without_faults(answered, arrival.headers))
         forward = None
         if proxy is not None:
-            forward = await self._passing(proxy, arrival, endpoint, session)
+            forward = await self._forward_if_unmatched(proxy, arrival, endpoint, session)
         # Where scenarios have the route of a job, the jobs of the service do not answer it.
         is_job = endpoint is not None and endpoint.operation in endpoint.protocol.jobs
         if forward is not None or (endpoint is not None and not is_job):
             return forward
-        return _chosen(
-            self.plain.without_faults(self.plain.unanswered(player, sent), arrival.headers)
+        return _choice(
+            self.plain.without_faults(self.plain.answer_unmatched(player, sent), arrival.headers)
         )
 
-    async def _passing(
+    async def _forward_if_unmatched(
         self, proxy: Proxy, arrival: Arrival, endpoint: Endpoint | None, session: Session
     ) -> Chosen | None:
-        """A service that answers what calls no model: look-ups, and paths not known here."""
+        """Forwards look-ups, and paths not known here, to the service, if there is one."""
         origin = arrival.origin
         # The paths of files and batches belong to several APIs: the headers say to which service.
         if endpoint is not None and endpoint.operation not in endpoint.protocol.jobs:
@@ -424,11 +426,11 @@ class Answers:
             try:
                 self._access.check_page(arrival.headers, "Services do")
             except RequestError as error:
-                return _chosen(refused(protocol, error, Played(api=played.api)), target)
+                return _choice(refused(protocol, error, Played(api=played.api)), target)
         return Chosen(Forward(proxy, protocol, arrival.origin), played, target)
 
-    def _here(self, arrival: Arrival, answer: HttpAnswer) -> HttpAnswer:
-        """An answer whose headers have URLs of this server, not of the recorded service. A client
+    def _rewrite_urls(self, arrival: Arrival, answer: HttpAnswer) -> HttpAnswer:
+        """The answer with URLs of this server in its headers, not of the recorded service. A client
         that believes to speak to the service reaches this server by those, too."""
         if not answer.service or arrival.origin:
             return answer
@@ -464,7 +466,7 @@ class Answers:
         return await arrival.read(self.options.max_body, self.options.patience)
 
 
-def _chosen(answered: Answered, target: Target | None = None, close: bool = False) -> Chosen:
+def _choice(answered: Answered, target: Target | None = None, close: bool = False) -> Chosen:
     return Chosen(answered.answer, answered.played, target, close)
 
 
@@ -492,7 +494,7 @@ class DeferredWork:
     async def play(
         self, owner: object, session: Session, function: Callable[[], _Result]
     ) -> _Result:
-        """What a function returns; it is called again whenever something that it needs is there."""
+        """The result of a function, called again whenever something that it needs is there."""
         outcomes: dict[Hashable, Callable[[], Any]] = {}
         while True:
             if isinstance(session, SharedSession):
@@ -501,14 +503,14 @@ class DeferredWork:
                 with deferring(outcomes):
                     return function()
             except NotDoneError as missing:
-                outcomes[missing.key] = await self._done(owner, missing)
+                outcomes[missing.key] = await self._finish(owner, missing)
             except StateNotReadError as missing:
                 assert self._carry_out is not None
                 assert isinstance(session, SharedSession)
                 for operation in missing.operations:
                     await self._carry_out(session, operation)
 
-    async def _done(self, owner: object, missing: NotDoneError) -> Callable[[], Any]:
+    async def _finish(self, owner: object, missing: NotDoneError) -> Callable[[], Any]:
         key = (owner, missing.key)
         work = self._running.get(key)
         if work is None:

@@ -79,7 +79,7 @@ class MockServer:
 
     @property
     def player(self) -> Player:
-        """What decides about answers; another one after each reload."""
+        """The player that decides about answers; another one after each reload."""
         return self._parts.answers.player
 
     @property
@@ -106,11 +106,11 @@ class MockServer:
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on; sessions go on."""
         self._parts.answers.reload(scenarios)
-        self._parts.view.reloaded(())
+        self._parts.view.note_reload(())
 
     def note_problems(self, problems: Sequence[Problem]) -> None:
         """Notes why changed files are not served; the live page shows it."""
-        self._parts.view.reloaded(problems)
+        self._parts.view.note_reload(problems)
 
     def assign(
         self,
@@ -204,7 +204,7 @@ class MockServer:
                 transport.abort()
 
     def player_of(self, session: str) -> Player:
-        """What decides about the answers in a session."""
+        """The player that decides about the answers in a session."""
         return self._parts.answers.player_of(session)
 
     async def start(self) -> None:
@@ -226,7 +226,7 @@ class MockServer:
             self._handle,
             limit=faults.limit,
             waits=faults.waits,
-            malformed=self._malformed,
+            malformed=self._refuse_malformed,
             patience=self.options.patience,
             gave_up=lambda: self._parts.handler.gave_up(),
         )
@@ -340,8 +340,8 @@ class MockServer:
         if streaming:
             await asyncio.wait(streaming, timeout=self.options.grace)
 
-    def _malformed(self, data: bytes, error: BaseException) -> web.Response:
-        return self._parts.handler.malformed(data, error)
+    def _refuse_malformed(self, data: bytes, error: BaseException) -> web.Response:
+        return self._parts.handler.refuse_malformed(data, error)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         answer = self._parts.handler.handle

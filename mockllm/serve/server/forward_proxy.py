@@ -20,7 +20,7 @@ from aiohttp import web
 from mockllm.core.errors import RequestError, UsageError
 from mockllm.serve.interception.authority import Authority
 from mockllm.serve.interception.hosts import PORTS, is_this_machine
-from mockllm.serve.interception.pipes import hand_over, joined, until_lost
+from mockllm.serve.interception.pipes import hand_over, join, until_lost
 from mockllm.serve.interception.targets import ProxyTarget, read_credentials, read_target
 from mockllm.serve.server.http.addresses import ALL_ADDRESSES, own_addresses
 from mockllm.serve.server.http.aiohttp_internals import (
@@ -34,6 +34,7 @@ from mockllm.serve.server.options import InterceptOptions
 from mockllm.serve.server.recording.relay import Relay
 
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+"""Any 2xx opens a tunnel, and none has a body (RFC 9110, section 9.3.6)."""
 _CONNECTING = 30.0
 _HANDSHAKE = b"\x16"
 """How TLS begins (RFC 8446, section 5.1); no request over HTTP does."""
@@ -209,7 +210,7 @@ class ForwardProxy:
             other.abort()
             raise
         near.write(_ESTABLISHED)
-        pipes = joined(near, other)
+        pipes = join(near, other)
         hand_over(near, pipes[0], early)
         far.go_on(other, pipes[1])
         await until_lost(*pipes)

@@ -1,8 +1,8 @@
-"""What becomes of a request: its session, its answer, and how that is sent and noted. And what a
-server is made of: each part is given what it works with.
+"""Handles one request: finds its session, answers, delivers and records; `make_parts` wires the
+server.
 
 Nothing here knows a protocol. Imported when the server listens already, for it needs nearly
-everything. Where mockllm itself fails, that is seen: in answer, log and verdict.
+everything. Internal errors appear in answer, log and verdict.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Handler:
         error = silent("head", self._options.patience)
         self._note_lost("", "", Played(problems=(error.message,)))
 
-    def malformed(self, data: bytes, error: BaseException) -> web.Response:
+    def refuse_malformed(self, data: bytes, error: BaseException) -> web.Response:
         """The answer to bytes that are no HTTP request, in the form of the API whose path they
         name. It stands in the journal of the default session."""
         method, target = first_line(data)
@@ -204,26 +204,26 @@ class Handler:
             self._note_left(arrival, session)
             raise
         except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said and counted
-            chosen = self._failed(arrival, error)
+            chosen = self._failure_answer(arrival, error)
         return await self._play(arrival, session, chosen)
 
     def _note_left(self, arrival: Arrival, session: Session) -> None:
         """Notes a request whose client left while it waited for a slot."""
         if arrival.slot is None or arrival.slot.taken:
             return
-        api, target = self._answers.found(arrival)
+        api, target = self._answers.api_and_target(arrival)
         sent = Sent(arrival.clock, client_gone=True)
         from mockllm.serve.server.limits.capacity import LEFT  # few servers need it
 
         played = Played("error", problems=(LEFT,), api=api)
-        exchange = Exchange(arrival.received(target), played, sent, in_use=True)
+        exchange = Exchange(arrival.received_request(target), played, sent, in_use=True)
         self._record(session, exchange)
         self._end(exchange, None)
 
     async def _show(
         self, arrival: Arrival, sent: Sent, shown: Awaitable[web.StreamResponse]
     ) -> web.StreamResponse:
-        """The answer to a request about the server, which stands in no journal unless it fails."""
+        """Serves a control request; journals it only on failure."""
         leaves_at_end(arrival.request, True)  # the live page closes its stream of events
         try:
             return await shown
@@ -233,7 +233,7 @@ class Handler:
             refusal = failure(error)
             is_begun = sent.bytes > 0
             sent.fail(refusal.message, refusal.status)
-            self._note_over(Exchange(arrival.received(), NOTHING, sent))
+            self._note_over(Exchange(arrival.received_request(), NOTHING, sent))
             if is_begun:
                 await break_off(arrival.request, "closed")
                 return CLOSE
@@ -242,10 +242,10 @@ class Handler:
         finally:
             leaves_at_end(arrival.request, False)
 
-    def _failed(self, arrival: Arrival, error: Exception) -> Chosen:
-        """What answers a request on which mockllm itself fails."""
+    def _failure_answer(self, arrival: Arrival, error: Exception) -> Chosen:
+        """The answer to a request on which mockllm itself fails."""
         refusal = too_deep(error, arrival.body) or failure(error)
-        api, target = self._answers.found(arrival)
+        api, target = self._answers.api_and_target(arrival)
         answered = self._answers.refusal(arrival.path, refusal, Played(api=api))
         played = answered.played
         if refusal.status >= 500:
@@ -261,7 +261,7 @@ class Handler:
             masked = masked_messages(played.problems, arrival.headers, arrival.target)
             played = replace(played, problems=masked)
         sent = Sent(arrival.clock, complete=played.outcome != "failed")
-        exchange = Exchange(arrival.received(chosen.target), played, sent, in_use=True)
+        exchange = Exchange(arrival.received_request(chosen.target), played, sent, in_use=True)
         self._record(session, exchange)
         if isinstance(answer, Forward):
             return await self._send(arrival, exchange, answer, close=chosen.close)
@@ -362,7 +362,7 @@ Protocol Buffers reads 100 levels of JSON, Rust's serde_json 128."""
 def failure(error: BaseException) -> RequestError:
     """The error for a request that mockllm could not answer because of a mistake of its own."""
     return RequestError(
-        f"mockllm failed on this request: {_described(error)}. This is a mistake in mockllm, not "
+        f"mockllm failed on this request: {_description(error)}. This is a mistake in mockllm, not "
         "in the client; please report it with the request.",
         status=500,
         code="mockllm_failed",
@@ -382,12 +382,12 @@ def too_deep(error: BaseException, body: bytes) -> RequestError | None:
 
 
 def _levels(body: bytes) -> int:
-    """How many brackets are open at most; those in strings count, too."""
+    """The most brackets that are open at once; those in strings count, too."""
     steps = ((byte in b"[{") - (byte in b"]}") for byte in body)
     return max(accumulate(steps, initial=0))
 
 
-def _described(error: BaseException) -> str:
+def _description(error: BaseException) -> str:
     """Type and message of an error, and where in mockllm it was raised."""
     where, at = "", error.__traceback__
     while at is not None:

@@ -40,7 +40,7 @@ scenario answers; all, replacing earlier recordings; all, beside earlier recordi
 
 @record
 class RecordOptions:
-    """What a server records, and from where.
+    """Recording: where from, and where to.
 
     Args:
         folder: of the recorded scenarios.
@@ -86,7 +86,7 @@ class Page(Protocol):
             RequestError: there is no such route, request, scenario or file.
         """
 
-    def reloaded(self) -> None:
+    def announce_reload(self) -> None:
         """The scenario files were read again."""
 
     def close(self) -> None:
@@ -118,7 +118,7 @@ class InterceptOptions:
 
 @record
 class ServerOptions:
-    """How a server behaves.
+    """The behaviour of a server.
 
     Args:
         host: the address to bind; by default loopback.

@@ -178,15 +178,15 @@ class Routes:
         known = [f"{method} {known}" for other, known in self.known if other == method]
         near = get_close_matches(f"{method} {path}", known, n=1, cutoff=_CLOSE)
         message = (
-            f"mockllm knows no route {method} {path}: {_known(method, path, body)}. "
+            f"mockllm knows no route {method} {path}: {_hint(method, path, body)}. "
             f"{f'Did you mean {near[0]}? ' if near else ''}"
             f"To answer it, add a scenario with 'route: {method} {path}', or record it."
         )
         return RequestError(message, status=404, code="unknown_url")
 
 
-def _known(method: str, path: str, body: bytes) -> str:
-    """What is known of a route that nothing answers."""
+def _hint(method: str, path: str, body: bytes) -> str:
+    """A hint at why nothing answers a route."""
     fallback = find_fallback(method, path)
     if fallback is not None:
         return "no scenario has it, and --fallback auto would answer it"
@@ -234,12 +234,12 @@ class PlainRoutes:
         return player.routes.fits(method, path)
 
     def without_faults(self, answered: Answered, headers: Mapping[str, str]) -> Answered:
-        """What a route got; faults that its request asks for cannot strike."""
+        """The answer of a route; faults that its request asks for cannot strike."""
         if FAULT_HEADER not in headers:
             return answered
         return replace(answered, played=replace(answered.played, missed="the route calls no model"))
 
-    def unanswered(self, player: Player, request: RouteRequest) -> Answered:
+    def answer_unmatched(self, player: Player, request: RouteRequest) -> Answered:
         """The answer to a request that no scenario answers, and that is for no path of an API."""
         method, path = request.method, request.path
         fallback = find_fallback(method, path) if self._fallback else None

@@ -79,15 +79,15 @@ class ServerThread:
         self.ask(self.server.assign, session, (scenario,), **how)
 
     def exchanges(self, session: str) -> tuple[Exchange, ...]:
-        """What was requested of a session so far, as it is now, not as it becomes."""
+        """The exchanges of a session so far, as they are now, not as they become."""
         return self.ask(self._exchanges, session)
 
     def _exchanges(self, session: str) -> tuple[Exchange, ...]:
         found = self.server.sessions.find(session)
         return () if found is None else tuple(exchange.copy() for exchange in found.journal)
 
-    def settled(self, session: str, seconds: float) -> tuple[Exchange, ...]:
-        """What was requested of a session, once every answer is over, or after some seconds."""
+    def settled_exchanges(self, session: str, seconds: float) -> tuple[Exchange, ...]:
+        """The exchanges of a session, once every answer is over, or after some seconds."""
         until = time.monotonic() + seconds
         while True:
             exchanges = self.exchanges(session)

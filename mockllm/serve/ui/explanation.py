@@ -29,7 +29,7 @@ from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session
 from mockllm.record.redaction.credentials import MASK
 from mockllm.scenario.model import Scenario
-from mockllm.serve.ui.skeleton import request_skeleton, route_skeleton, selected
+from mockllm.serve.ui.skeleton import find_turn, request_skeleton, route_skeleton
 from mockllm.wire.protocols import PROTOCOLS
 
 _NEAREST = 5
@@ -51,7 +51,7 @@ def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | Non
         "file": "",
     }
     if exchange.outcome == "invalid" and exchange.scenario is not None:
-        nearest = _refused(player, exchange)
+        nearest = _explain_refusal(player, exchange)
         return answer | ({"kind": "refused", "nearest": [nearest]} if nearest else {})
     protocol = PROTOCOLS.get(exchange.played.api or "")
     if (
@@ -62,7 +62,7 @@ def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | Non
         request = _request(player, exchange)
         if request is None:
             return answer | {"skeleton_why": "Too little of the request is kept to read it."}
-        return answer | _unmatched(player, exchange, request)
+        return answer | _explain_unmatched(player, exchange, request)
     if exchange.outcome != "invalid":
         return answer | _route(player, exchange)
     return answer
@@ -84,13 +84,13 @@ def _request(player: Player, exchange: Exchange) -> Request | None:
 # No scenario answers
 
 
-def _unmatched(player: Player, exchange: Exchange, request: Request) -> dict[str, Any]:
+def _explain_unmatched(player: Player, exchange: Exchange, request: Request) -> dict[str, Any]:
     headers = exchange.headers
     nearest = [
         _nearest(exchange, scenario, scenario_conditions(scenario, request, headers))
         for scenario, _ in near_misses(player.served, request, headers, _NEAREST)
     ]
-    now = selected(player.served, request, exchange.headers)
+    now = find_turn(player.served, request, exchange.headers)
     if now is not None:
         why = f"The scenario {now.scenario.name} answers such a request now."
     elif exchange.body_size is not None:
@@ -151,7 +151,7 @@ def _nearest(
 # The turn refuses
 
 
-def _refused(player: Player, exchange: Exchange) -> dict[str, Any] | None:
+def _explain_refusal(player: Player, exchange: Exchange) -> dict[str, Any] | None:
     """The conditions of the turn that refused a request; None where it is not served any more."""
     scenario = player.served.by_name.get(exchange.scenario or "")
     protocol = PROTOCOLS.get(exchange.played.api or "")
@@ -254,12 +254,12 @@ def _history(
     request: Request,
     headers: Mapping[str, str],
 ) -> list[JudgedCondition]:
-    """What a scenario whose conditions hold needs of the history."""
+    """The conditions on the history of a scenario whose other conditions hold."""
     search = Search(served, request, headers, read_history(request.messages).turns)
     begun = search.begins(scenario)
     if begun is None:
         note = "its tool calls are not those in the history of this request"
-        expected = _planned(scenario, request)
+        expected = _planned_call_names(scenario, request)
         sent = [f"{call.name} {call.id}".strip() for m in request.messages for call in m.calls]
         return [_condition("history", expected, _names(sent), note)]
     position, playable = begun
@@ -271,7 +271,7 @@ def _history(
     return [_condition("turns", expected, str(position + 1), note)]
 
 
-def _planned(scenario: Scenario, request: Request) -> str:
+def _planned_call_names(scenario: Scenario, request: Request) -> str:
     """The calls of the turns that the history has, with their ids."""
     turns = len(read_history(request.messages).turns)
     names: list[str] = []
@@ -299,7 +299,7 @@ _MOST_MESSAGES = 2_000
 
 
 def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
-    """What the request of an exchange has; None where that cannot be read as one of the API."""
+    """The request of an exchange as JSON values; None where it cannot be read as one of the API."""
     request = exchange.request if api == exchange.played.api else None
     if request is None:
         return None

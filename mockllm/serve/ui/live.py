@@ -1,4 +1,4 @@
-"""What happens on the server, sent to all open pages as server-sent events.
+"""Events of the server, sent to all open pages as server-sent events.
 
 Requests only note that they changed. Rows are made ten times a second, once for all pages, and only
 the newest of those that came too fast; how many were left out is sent, too. A page that reads
@@ -108,7 +108,7 @@ class Live:
         self._polling: asyncio.Task[None] | None = None
         self._closed = False
 
-    def changed(self, exchange: Exchange) -> None:
+    def note_change(self, exchange: Exchange) -> None:
         """Notes a request that came, or whose answer is over."""
         key = key_of(exchange)
         self._changed.pop(key, None)
@@ -173,14 +173,14 @@ class Live:
             "scenarios": len(self._answers.player.served.scenarios),
         }
 
-    def reloaded(self) -> None:
+    def announce_reload(self) -> None:
         """Tells all pages that the scenario files were read again, or the problems are others."""
         count = len(self._answers.player.served.scenarios)
         event = {"at": time.time(), "scenarios": count, "problems": self.problems()}
         self.publish("reload", event)
 
     def problems(self) -> list[dict[str, Any]]:
-        """What is wrong with the files and with the state store."""
+        """The problems of the files and of the state store."""
         away = [Problem("", 0, 0, "", self._away)] if self._away else []
         return [asdict(problem) for problem in (*away, *self._server.problems)]
 
@@ -188,7 +188,7 @@ class Live:
         """Tells all pages that the state store is away, or is back."""
         if why != self._away:
             self._away = why
-            self.reloaded()
+            self.announce_reload()
 
     async def exchanges(self) -> list[Exchange]:
         """The journals of all sessions."""
@@ -215,7 +215,7 @@ class Live:
         page = _Page()
         self._pages.add(page)
         if not self._server.sessions.shared:
-            self._server.watch = self.changed
+            self._server.watch = self.note_change
         elif self._polling is None:
             self._polling = asyncio.create_task(self._poll())
         try:
@@ -259,7 +259,7 @@ class Live:
                 for exchange in exchanges:
                     key = key_of(exchange)
                     if known is not None and known.get(key) != now[key]:
-                        self.changed(exchange)
+                        self.note_change(exchange)
                 known = now
             await asyncio.sleep(max(_POLL, _SHARE * (time.monotonic() - began)))
 
@@ -331,6 +331,6 @@ def row(exchange: Exchange) -> dict[str, Any]:
 
 
 def user_text(exchange: Exchange) -> str:
-    """What the user said last, shortened; "" where that cannot be read, or not at once."""
+    """The last text of the user, shortened; "" where that cannot be read, or not at once."""
     request = None if len(exchange.body) > _LARGEST else exchange.request
     return "" if request is None else shorten(" ".join(last_user_text(request).split()), 200)

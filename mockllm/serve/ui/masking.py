@@ -1,4 +1,4 @@
-"""What the page shows of a request, without what the journal masks in its target.
+"""Masks in the answers on the page what the journal masks in the target of a request.
 
 Answers quote it: an error the path, a look-up the id in it, an answer the model. Bodies are shown
 as the journal has them.
@@ -21,16 +21,16 @@ def mask_target(value: Any, exchange: Exchange) -> Any:
     target = exchange.received.target
     steps = () if target is None else target.segments.values()
     is_masked = MASK in exchange.path or any(MASK in masked_url(f"/{step}") for step in steps)
-    return _masked(value) if is_masked else value
+    return _mask(value) if is_masked else value
 
 
-def _masked(value: Any) -> Any:
+def _mask(value: Any) -> Any:
     if isinstance(value, str):
         return _WORD.sub(_masked_word, value)
     if isinstance(value, dict):
-        return {name: _masked(inner) for name, inner in value.items()}
+        return {name: _mask(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(inner) for inner in value]
+        return [_mask(inner) for inner in value]
     return value
 
 

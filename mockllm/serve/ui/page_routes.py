@@ -40,7 +40,7 @@ class LivePage:
     def __init__(self, server: ServerView) -> None:
         self._server, self._answers = server, server.answers
         self.live = Live(server)
-        self.close, self.reloaded = self.live.close, self.live.reloaded
+        self.close, self.announce_reload = self.live.close, self.live.announce_reload
         recorded = self._answers.recorded
         if recorded is not None:
             recorded.publish = lambda line: self.live.publish("recorded", [line])
@@ -83,7 +83,7 @@ class LivePage:
 
     async def _request(self, name: str, number: str) -> dict[str, Any]:
         session = await self._session(name)
-        exchange = _numbered(session, number)
+        exchange = _find_entry(session, number)
         player = self._answers.player_of(name)
         scenario = player.served.by_name.get(exchange.scenario or "")
         return await asyncio.to_thread(self._detail, session, exchange, scenario)
@@ -120,7 +120,7 @@ class LivePage:
     async def _scenarios(self) -> dict[str, Any]:
         from mockllm.serve.ui.scenario_json import scenario_entry
 
-        played = await self._played()
+        played = await self._play_counts()
         scenarios = self._answers.player.served.scenarios
         return {
             "scenarios": [
@@ -133,13 +133,13 @@ class LivePage:
     async def _scenario(self, name: str, host: str) -> dict[str, Any]:
         from mockllm.serve.ui.scenario_json import scenario_entry, scenario_json
 
-        scenario = await self._named(name)
-        entry = scenario_entry(scenario, (await self._played()).get(name, {}))
+        scenario = await self._find_scenario(name)
+        entry = scenario_entry(scenario, (await self._play_counts()).get(name, {}))
         problems = self.live.problems()
         return await asyncio.to_thread(scenario_json, scenario, entry, problems, f"http://{host}")
 
-    async def _played(self) -> dict[str, dict[int, int]]:
-        """How often each turn was played in all sessions, as far as journals have it."""
+    async def _play_counts(self) -> dict[str, dict[int, int]]:
+        """The plays of each turn in all sessions, as far as journals have them."""
         played: dict[str, dict[int, int]] = defaultdict(Counter)
         for exchange in await self.live.exchanges():
             scenario, turn = exchange.scenario, exchange.turn
@@ -147,7 +147,7 @@ class LivePage:
                 played[scenario][turn] += 1
         return played
 
-    async def _named(self, name: str) -> Scenario:
+    async def _find_scenario(self, name: str) -> Scenario:
         scenario = self._answers.player.served.by_name.get(name)
         if scenario is not None:
             return scenario
@@ -159,7 +159,7 @@ class LivePage:
         raise RequestError(f"No scenario {name[:128]!r} is served now.", status=404)
 
     async def _play(self, name: str, query: Mapping[str, str]) -> dict[str, Any]:
-        scenario = await self._named(name)
+        scenario = await self._find_scenario(name)
         playable = [name for name in PROTOCOLS if scenario.plays_over(name)]
         api = query.get("api") or (playable[0] if playable else "")
         if scenario.route is None and api not in playable:
@@ -170,7 +170,7 @@ class LivePage:
         turn, attempt = whole_number(query, "turn"), whole_number(query, "attempt") or None
         speed = self._answers.options.speed
 
-        def made() -> dict[str, Any]:
+        def make() -> dict[str, Any]:
             if scenario.route is not None:
                 return stream_json(made_answer(route_turn_answer(scenario, turn), 1.0), None)
             protocol = PROTOCOLS[api]
@@ -179,14 +179,14 @@ class LivePage:
             return stream_json(made_answer(answer, speed or 1.0), protocol)
 
         try:
-            return await asyncio.to_thread(made)
+            return await asyncio.to_thread(make)
         except UsageError as error:
             raise RequestError(f"{error}.", status=404) from None
         except (MockLLMError, OSError) as error:
             raise RequestError(f"The turn cannot be played: {error}", status=422) from None
 
 
-def _numbered(session: Session, number: str) -> Exchange:
+def _find_entry(session: Session, number: str) -> Exchange:
     wanted = int(number) if number.isascii() and number.isdecimal() and len(number) < 18 else -1
     for entry in session.entries:
         if entry.number == wanted:

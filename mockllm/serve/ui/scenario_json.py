@@ -29,7 +29,7 @@ from mockllm.scenario.part_model import AnyPart, TextPart, ToolPart
 from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.files import MAX_FILE
 from mockllm.scenario.route_model import RouteSpec
-from mockllm.serve.server.control.control_routes import described
+from mockllm.serve.server.control.control_routes import scenario_summary
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol
 
@@ -41,7 +41,7 @@ _LONGEST_TEXT = 1_000_000
 def scenario_entry(scenario: Scenario, played: Mapping[int, int]) -> dict[str, Any]:
     """The entry of a scenario in the list."""
     return {
-        **described(scenario),
+        **scenario_summary(scenario),
         "file": scenario.file,
         "line": scenario.line or None,
         "tags": _tags(scenario),
@@ -54,7 +54,7 @@ def scenario_entry(scenario: Scenario, played: Mapping[int, int]) -> dict[str, A
 
 
 def _tags(scenario: Scenario) -> list[str]:
-    """What a scenario has that few have."""
+    """The features of a scenario that few have."""
     every = [form for turn in scenario.turns for form in turn.forms()]
     tags = {
         "recorded": any(True for turn in every for _ in turn.recordings()),
@@ -69,7 +69,7 @@ def _tags(scenario: Scenario) -> list[str]:
 
 
 def _title(turn: TurnSpec) -> str:
-    """What a turn does, in one line."""
+    """The effect of a turn, in one line."""
     if turn.http is not None:
         title = f"HTTP {turn.http.status}"
     elif turn.answer is not None:
@@ -117,7 +117,7 @@ def _text(scenario: Scenario) -> tuple[str, int, str]:
     """The text of a scenario, its first line in its file, and why it is not that of the file."""
     if not scenario.file:
         why = "It was not loaded from a file that the server knows, so this is written anew."
-        return _shortened(dump(scenario), 1, why)
+        return _shorten(dump(scenario), 1, why)
     try:
         with Path(scenario.file).open("rb") as file:
             text = file.read(MAX_FILE + 1).decode()
@@ -130,13 +130,13 @@ def _text(scenario: Scenario) -> tuple[str, int, str]:
         reason = "is broken now"
     else:
         if document is not None:
-            return _shortened(*document, "")
+            return _shorten(*document, "")
         reason = "does not have it any more"
     why = f"{scenario.file} {reason}, so this is written anew from what is served."
-    return _shortened(dump(scenario), 1, why)
+    return _shorten(dump(scenario), 1, why)
 
 
-def _shortened(text: str, line: int, why: str) -> tuple[str, int, str]:
+def _shorten(text: str, line: int, why: str) -> tuple[str, int, str]:
     if len(text) <= _LONGEST_TEXT:
         return text, line, why
     note = f"Only the first {_LONGEST_TEXT:,} of its {len(text):,} characters are shown."
@@ -210,7 +210,7 @@ def _headers(scenario: Scenario, protocol: WireProtocol | None) -> dict[str, str
 
 
 def _requests(scenario: Scenario, protocol: WireProtocol | None) -> list[_Sent]:
-    """What a client sends for the turns, as far as that is known."""
+    """The requests that a client sends for the turns, as far as they are known."""
     if scenario.route is not None:
         return [_route_request(scenario, scenario.route)] * len(scenario.turns)
     requests: list[_Sent] = []
@@ -247,14 +247,14 @@ def test_text(scenario: Scenario) -> str:
     ]
     template = (files("mockllm.serve.ui") / "copied_test.txt").read_text("utf-8")
     return template.format(
-        given=_given(scenario),
+        given=_setup_code(scenario),
         headers=_literal(_headers(scenario, protocol)),
         requests=_literal(requests),
         name=scenario.name.replace("-", "_"),
     )
 
 
-def _given(scenario: Scenario) -> str:
+def _setup_code(scenario: Scenario) -> str:
     if not scenario.file:
         return f"(SCENARIO,) = loads({_literal(dump(scenario))})"
     file = str(Path(scenario.file).absolute())

@@ -48,10 +48,10 @@ def sent_of(
         scenario: that answered, as it is served now; None: it is no longer served.
     """
     if exchange.passed is not None and exchange.passed.status:
-        return _passed(exchange, exchange.passed), ""
+        return _passed_answer(exchange, exchange.passed), ""
     known = None if sent is None else sent.find(exchange)
     if known is not None:
-        return _sent(*known, scenario, speed), ""
+        return _sent_answer(*known, scenario, speed), ""
     if exchange.outcome == "forwarded":
         return None, f"The bytes of the service are not kept. {_KEPT}"
     if scenario is None or exchange.played.position is None or exchange.played.api not in PROTOCOLS:
@@ -84,7 +84,7 @@ def made_answer(answer: HttpAnswer, speed: float, *, note: str = "") -> ShownAns
     )
 
 
-def _sent(
+def _sent_answer(
     exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None, speed: float
 ) -> ShownAnswer:
     at_once = not exchange.sent.marks and not exchange.in_use and not exchange.broken_off
@@ -102,8 +102,8 @@ def _sent(
     )
 
 
-def _passed(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
-    """What a service answered."""
+def _passed_answer(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
+    """The answer of a service."""
     chunks, note = tuple(passed.chunks), ""
     headers = dict(reversed(passed.headers))
     coding = headers.get("content-encoding", "")
@@ -312,7 +312,7 @@ class _Reading:
         return events
 
     def turn(self) -> Turn | None:
-        """What all events add up to; None where they contradict each other."""
+        """The turn that all events add up to; None where they contradict each other."""
         if self._decoder is None and not self.events:
             return None
         try:

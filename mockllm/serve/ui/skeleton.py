@@ -51,13 +51,13 @@ def request_skeleton(
     """A scenario for a request for an answer of a model; None where none can answer it: it names a
     scenario with a name that no scenario can have."""
     for draft in _drafts(served, request, headers):
-        loaded = _loaded(draft)
+        loaded = _load(draft)
         if loaded is not None and _answers(served, loaded, request, headers):
-            return _written(served, loaded, request)
+            return _skeleton_of(served, loaded, request)
     return None
 
 
-def _loaded(draft: Scenario) -> Scenario | None:
+def _load(draft: Scenario) -> Scenario | None:
     try:
         return loads(dump(draft))[0]
     except (MockLLMError, ValueError):
@@ -75,13 +75,13 @@ def _answers(
     ):
         return False
     for index in (ScenarioIndex((scenario,)), ScenarioIndex((*others, scenario))):
-        turn = selected(index, request, headers)
+        turn = find_turn(index, request, headers)
         if turn is None or (turn.scenario.name, turn.index) != last:
             return False
     return True
 
 
-def selected(
+def find_turn(
     index: ScenarioIndex, request: Request, headers: Mapping[str, str]
 ) -> Selection | None:
     """The turn that answers a request; None where none does, or several do equally well."""
@@ -207,7 +207,7 @@ def _free_name(served: ScenarioIndex, request: Request) -> str:
     return free_name(name, served.by_name.__contains__)
 
 
-def _written(served: ScenarioIndex, scenario: Scenario, request: Request) -> Skeleton:
+def _skeleton_of(served: ScenarioIndex, scenario: Scenario, request: Request) -> Skeleton:
     known = served.by_name.get(scenario.name)
     lines = [f"# For a request over {request.api} that no scenario answers."]
     if known is not None:
@@ -227,7 +227,7 @@ def route_skeleton(served: ScenarioIndex, request: RouteRequest) -> Skeleton | N
     name = free_name(name, served.by_name.__contains__)
     for match in _matches(request):
         route = RouteSpec(request.method, request.path)
-        scenario = _loaded(Scenario(name, (TurnSpec(answer=_ANSWER),), route=route, match=match))
+        scenario = _load(Scenario(name, (TurnSpec(answer=_ANSWER),), route=route, match=match))
         if scenario is not None and _answers_route(served, scenario, request):
             comment = "# For a route that nothing answers. Change the answer.\n"
             return {"skeleton": comment + dump(scenario), "file": f"{name}.yaml"}

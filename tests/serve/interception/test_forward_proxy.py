@@ -234,7 +234,7 @@ def test_keys_are_on_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert authority.context("api.openai.com") is context
     assert seen == [0o700]
     assert list(tmp_path.iterdir()) == []
-    assert b"PRIVATE KEY" not in authority.trusted() + authority.certificate
+    assert b"PRIVATE KEY" not in authority.trust_bundle() + authority.certificate
 
 
 def test_a_server_with_tls() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Coroutine
 
-from mockllm.serve.interception.pipes import Pipe, hand_over, joined, until_lost
+from mockllm.serve.interception.pipes import Pipe, hand_over, join, until_lost
 from tests.timeouts import GIVE_UP
 
 
@@ -24,7 +24,7 @@ def joining(
             service.setblocking(False)
             near, _ = await loop.create_connection(asyncio.Protocol, sock=near_end)
             far, _ = await loop.create_connection(asyncio.Protocol, sock=far_end)
-            pipes = joined(near, far)
+            pipes = join(near, far)
             hand_over(near, pipes[0], b"")
             hand_over(far, pipes[1], b"early ")
             await work(client, service, pipes)

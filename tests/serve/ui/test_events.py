@@ -151,7 +151,7 @@ def test_requests_that_come_too_fast_are_counted() -> None:
         opened = _Page()
         live._pages.add(opened)
         for number in range(1, 501):
-            live.changed(journal_entry("POST", "/", {}, b"", session="s", number=number))
+            live.note_change(journal_entry("POST", "/", {}, b"", session="s", number=number))
         live._send_rows()
         live.close()
         return opened.take()

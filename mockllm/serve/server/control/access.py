@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from mockllm.core.errors import RequestError, UsageError
 from mockllm.serve.interception.headers import ORIGIN_HEADER
 
+# An origin as browsers write it (RFC 6454, section 6.2), and a list of tokens (RFC 9110, 5.6.2).
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s@,*A-Z]+")
 _TOKENS = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\s*,\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+)*")
 _USUAL_PORTS = {"http": ":80", "https": ":443"}

@@ -24,8 +24,8 @@ from mockllm.serve.server.answers import Answers
 from mockllm.serve.server.control.session_setup import (
     SessionRequest,
     SessionSetup,
-    gone,
     read_session_request,
+    session_gone,
 )
 from mockllm.serve.server.http.request_reading import Arrival, flag, names, whole_number
 from mockllm.serve.server.state.store import Names
@@ -43,7 +43,7 @@ def base_urls(root: str) -> dict[str, str]:
     return {name: root + address.base_path for name, address in PROTOCOLS.addresses.items()}
 
 
-def described(scenario: Scenario) -> dict[str, Any]:
+def scenario_summary(scenario: Scenario) -> dict[str, Any]:
     """A scenario as JSON values; without `apis` of its own it plays over all protocols."""
     return {
         "name": scenario.name,
@@ -120,7 +120,7 @@ class Control:
         if session is not None:
             await self.sessions.refresh(session)
             player = self._answers.player_of(session)
-        return {"scenarios": [described(scenario) for scenario in player.served.scenarios]}
+        return {"scenarios": [scenario_summary(scenario) for scenario in player.served.scenarios]}
 
     async def _journal(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         page = read_page(query)
@@ -176,7 +176,7 @@ class Control:
         await self._find(name)
         setup = self._setups.find(name)
         if setup is not None and setup.gone:
-            raise gone(name)
+            raise session_gone(name)
         return {**self._summary(await self.sessions.reset(name)), "reset": True}
 
     async def _create(self, arrival: Arrival) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class Control:
             await self._check_new(name)
             self._setups.add(name, request, player, served)
         session = await self.sessions.make(name, None if player is None else body)
-        return self._created(session, arrival.headers["host"])
+        return self._creation_answer(session, arrival.headers["host"])
 
     async def _check_new(self, name: str) -> None:
         known = await self.sessions.find(name)
@@ -207,7 +207,7 @@ class Control:
             status=409,
         )
 
-    def _created(self, session: Session, host: str) -> dict[str, Any]:
+    def _creation_answer(self, session: Session, host: str) -> dict[str, Any]:
         from mockllm.wire.protocols.environment import client_environment
 
         options = self._answers.options
@@ -231,7 +231,7 @@ class Control:
 
 
 def session_summary(session: Session, setup: SessionSetup | None) -> dict[str, Any]:
-    """What is known of a session, as the control routes and the live page list it."""
+    """A session as the control routes and the live page list it."""
     return {
         "session": session.name,
         "requests": session.count,
@@ -244,7 +244,7 @@ def session_summary(session: Session, setup: SessionSetup | None) -> dict[str, A
 
 
 def _setup_json(setup: SessionSetup | None) -> dict[str, Any]:
-    """What differs in a session that was made over HTTP."""
+    """The settings of a session that was made over HTTP."""
     if setup is None or setup.request is None:
         return {}
     scenarios = [scenario.name for scenario in setup.request.scenarios]
@@ -252,7 +252,7 @@ def _setup_json(setup: SessionSetup | None) -> dict[str, Any]:
 
 
 class LocalSessions:
-    """What control routes and pages do with the sessions of this process. Nothing here waits."""
+    """The sessions of this process, for control routes and pages. Nothing here waits."""
 
     shared = False
 
@@ -292,7 +292,7 @@ class LocalSessions:
 
 @record
 class JournalPage:
-    """What is requested of a journal.
+    """The part of a journal that is requested.
 
     Args:
         after: the number of the entry before the first one.

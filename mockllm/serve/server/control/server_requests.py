@@ -38,7 +38,7 @@ from mockllm.wire.protocols.environment import client_base_urls
 
 
 class Readiness:
-    """What keeps a server from answering requests. Its scenarios are loaded before it listens.
+    """The reasons why a server cannot answer yet. Its scenarios are loaded before it listens.
 
     Args:
         stopping: whether it stops: open streams go on, and no other request is answered.
@@ -93,7 +93,7 @@ class ServerRequests:
         return path in ("/", _METRICS) or path.startswith(CONTROL_PREFIX) or method == "OPTIONS"
 
     def answer(self, arrival: Arrival, sent: Sent) -> Awaitable[web.StreamResponse] | None:
-        """What answers a request about the server itself; None for all others."""
+        """The response to a request about the server itself; None for all others."""
         request, session = arrival.request, arrival.session
         in_path = request.raw_path.endswith(f"/s/{session}{arrival.target}")
         if arrival.path.startswith(CONTROL_PREFIX) or (

@@ -1,4 +1,4 @@
-"""What a live page above the server reads of it.
+"""The view of a server that a live page above it reads.
 
 The server knows no page: who starts it gives one in its options, and it is made when somebody opens
 it.
@@ -61,7 +61,7 @@ class SentAnswers:
 
 
 def _key(exchange: Exchange) -> tuple[object, ...]:
-    """What a copy of an exchange has in common with it."""
+    """The values that a copy of an exchange has in common with it."""
     connection, duration = exchange.received.connection, exchange.sent.duration
     return connection, exchange.session, exchange.path, exchange.status, duration
 
@@ -92,11 +92,11 @@ class ServerView:
             self._page = self._make_page(self)
         return self._page
 
-    def reloaded(self, problems: Sequence[Problem]) -> None:
+    def note_reload(self, problems: Sequence[Problem]) -> None:
         """Notes that the scenario files were read again, and what is wrong with them."""
         self.problems, self.loaded = problems, time.time()
         if self._page is not None:
-            self._page.reloaded()
+            self._page.announce_reload()
 
     def close(self) -> None:
         if self._page is not None:

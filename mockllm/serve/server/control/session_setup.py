@@ -139,7 +139,7 @@ class SessionSetups:
         if request.served and not request.scenarios:
             own = served.served
         elif request.served:
-            own = _mixed(request.scenarios, served.served.scenarios)
+            own = _merge(request.scenarios, served.served.scenarios)
         return self._make(own, request)
 
     def add(self, session: str, request: SessionRequest, player: Player, served: Player) -> None:
@@ -161,7 +161,7 @@ class SessionSetups:
         self._setups[session] = SessionSetup(player, None, request, base)
 
     def player(self, setup: SessionSetup, served: Player) -> Player:
-        """What decides about the answers in a session, with the scenarios that are served now."""
+        """The player of a session, with the scenarios that are served now."""
         if setup.base is not None and setup.base is not served and setup.request is not None:
             setup.player, setup.base = self.make_player(setup.request, served), served
         return setup.player
@@ -206,7 +206,7 @@ class SessionSetups:
 _NOTHING = Player(())
 
 
-def gone(session: str, why: str = "") -> RequestError:
+def session_gone(session: str, why: str = "") -> RequestError:
     """The error for a session whose scenarios were dropped."""
     usual = (
         f"The session {session!r} is gone with its scenarios: its test is over, or it was evicted, "
@@ -220,7 +220,7 @@ def gone(session: str, why: str = "") -> RequestError:
     )
 
 
-def _mixed(own: tuple[Scenario, ...], served: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
+def _merge(own: tuple[Scenario, ...], served: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
     """All scenarios, but the served ones that have the name or the `match` of an own one."""
     names = {scenario.name for scenario in own}
     keys: dict[object, list[Scenario]] = {}
@@ -438,11 +438,11 @@ def _scenarios(value: Any, problems: list[_Problem]) -> tuple[Scenario, ...]:
     except ScenarioError as error:
         places = [where for where, _ in texts]
         ordered = sorted(error.problems, key=lambda problem: places.index(problem.file))
-        problems += map(_located, ordered)
+        problems += map(_setup_problem, ordered)
         return ()
 
 
-def _located(problem: Problem) -> _Problem:
+def _setup_problem(problem: Problem) -> _Problem:
     located = asdict(problem)
     return {"field": located.pop("file"), **located}
 

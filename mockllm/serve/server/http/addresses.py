@@ -13,8 +13,9 @@ from pathlib import Path
 ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - that somebody listens there
 """What listens on all addresses of a machine, and the address for clients on this one."""
 
-_SIOCGIFADDR = 0x8915
+_SIOCGIFADDR = 0x8915  # linux/sockios.h
 _PROBES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses for documentation, which nobody has (RFC 5737, RFC 3849)."""
 
 
 def url_of(host: str, port: int, *, secured: bool = False) -> str:

@@ -29,7 +29,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
 
 from mockllm.core.record import record
-from mockllm.serve.interception.pipes import hand_over, joined, until_lost
+from mockllm.serve.interception.pipes import hand_over, join, until_lost
 from mockllm.serve.server.http.connection_faults import Admission, reset
 
 UNREADABLE = (web.RequestPayloadError, HttpProcessingError)
@@ -117,7 +117,7 @@ def _awaits_request(connection: web.RequestHandler) -> bool:
 
 
 def _with_one_agent(data: bytes) -> bytes:
-    """What arrived, with one `User-Agent` for several: google-genai sends two, services take them,
+    """The head with one `User-Agent` for several: google-genai sends two, services take them,
     and aiohttp refuses the request. A list is written with commas (RFC 9110, section 5.2)."""
     end = data.find(b"\r\n\r\n")
     agents = _AGENT.findall(data, 0, end)
@@ -128,7 +128,7 @@ def _with_one_agent(data: bytes) -> bytes:
 
 
 def _with_host(data: bytes) -> bytes:
-    """What arrived, with a `Host` where a CONNECT has none: its target says the same, and clients
+    """The head with a `Host` where a CONNECT has none: its target says the same, and clients
     leave it out, but aiohttp refuses the request (RFC 9112, section 3.2)."""
     found = _CONNECT.match(data)
     if found is None or b"\r\nhost:" in data.lower():
@@ -321,7 +321,7 @@ def awaits_more(request: web.BaseRequest) -> bool:
 
 
 def bytes_behind(request: web.BaseRequest) -> bytes:
-    """What arrived behind the head of a request that ends HTTP on its connection: CONNECT, or one
+    """The bytes behind the head of a request that ends HTTP on its connection: CONNECT, or one
     that opens a WebSocket. aiohttp keeps it in `_message_tail`, for its own readers of frames."""
     return request.protocol._message_tail  # noqa: SLF001 - see above
 
@@ -361,7 +361,7 @@ async def pass_through(request: web.BaseRequest, response: ClientResponse) -> No
         near.write(answered)
         near.close()
         return
-    pipes = joined(near, far)
+    pipes = join(near, far)
     hand_over(near, pipes[0], sent)
     hand_over(far, pipes[1], answered)
     try:
@@ -405,7 +405,7 @@ def is_to_proxy(request: web.BaseRequest) -> bool:
 def intercepted_connection(
     server: web.Server, origin: str, session: str, lost: Callable[[], None]
 ) -> asyncio.Protocol:
-    """What serves a connection that a client believes to be one to the service of an origin.
+    """The protocol that serves a connection which a client believes to lead to an origin's service.
 
     Args:
         lost: called when it is over.
@@ -422,7 +422,7 @@ def lead(request: web.BaseRequest, origin: str, session: str) -> None:
     request.protocol.origin, request.protocol.session = origin, session
 
 
-def intercepted(request: web.BaseRequest) -> tuple[str, str]:
+def interception_of(request: web.BaseRequest) -> tuple[str, str]:
     """The origin and the session that the proxy on the way noted for a request; "" for none."""
     connection = request.protocol
     if isinstance(connection, _Connection):

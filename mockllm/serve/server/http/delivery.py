@@ -31,7 +31,7 @@ from mockllm.play.replay.sessions.exchange import Sent
 from mockllm.serve.server.http.aiohttp_internals import awaits_more, written_response
 from mockllm.serve.server.http.connection_faults import close_at_next_request
 from mockllm.serve.server.http.pacing import Paced, Pacer
-from mockllm.serve.server.http.sending import WATER, break_off, drained, end_early, send
+from mockllm.serve.server.http.sending import WATER, break_off, drain_or_leave, end_early, send
 
 KEEP_ALIVE = written_response(keep_alive=True)
 CLOSE = written_response(keep_alive=False)
@@ -113,7 +113,7 @@ async def deliver(
         transport.write(writer.whole())
         sent.at_once(answer.size)
         if transport.get_write_buffer_size() > WATER:
-            await drained(request, sent)
+            await drain_or_leave(request, sent)
         return writer.response
     # Lateness is counted of what has times: an answer without has a pacer of its own.
     counted = pacer is not None and (timed or answer.fault is not None)

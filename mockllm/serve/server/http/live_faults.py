@@ -61,7 +61,7 @@ async def pass_broken(
             live = _Live(request, arriving, sent, LiveFault(faults[0], around))
             return await live.pass_on(head)
         parts = await arriving.whole()
-        answer = broken(_arrived(upstream, parts, arriving.failure), faults, around)
+        answer = broken(_upstream_answer(upstream, parts, arriving.failure), faults, around)
         if arriving.failure is not None:
             sent.report(str(arriving.failure))
         return await deliver(request, answer, sent)
@@ -134,7 +134,7 @@ class _Arriving:
         return found
 
 
-def _arrived(
+def _upstream_answer(
     upstream: Upstream, parts: list[TimedBytes], failure: UpstreamError | None
 ) -> HttpAnswer:
     """An answer that has come whole, or broke off; it is sent at once."""

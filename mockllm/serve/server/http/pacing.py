@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from aiohttp import web
 
 from mockllm.play.replay.sessions.exchange import Sent
-from mockllm.serve.server.http.sending import WATER, drained
+from mockllm.serve.server.http.sending import WATER, drain_or_leave
 
 _LAST_RECEIVED = 8 + 4 * 11
 """Where `tcpi_last_data_recv` begins in `struct tcp_info` (linux/tcp.h), in bytes."""
@@ -154,7 +154,7 @@ class Pacer:
         """
         transport = request.transport
         if transport is None:
-            raise _gone(sent)
+            raise _client_left(sent)
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._begin(loop)
@@ -170,7 +170,7 @@ class Pacer:
                     self._plan(stream)
                 await stream.done
                 if transport.get_write_buffer_size() > WATER:
-                    await drained(request, sent)
+                    await drain_or_leave(request, sent)
         finally:
             if stream.index < count:  # it may stand in the plan for long
                 stream.paced = _NOTHING
@@ -250,7 +250,7 @@ class Pacer:
         """Writes what is due; returns whether the task is to go on."""
         to, paced, index, sent = stream.to, stream.paced, stream.index, stream.sent
         if to.is_closing():
-            raise _gone(sent)
+            raise _client_left(sent)
         times, passed = paced.times, (now - stream.start) * stream.rate
         count = len(times)
         if self._late is not None:
@@ -291,6 +291,6 @@ class Pacer:
 _NOTHING = Paced(b"", (0,), (0,), (b"",))
 
 
-def _gone(sent: Sent) -> ConnectionResetError:
+def _client_left(sent: Sent) -> ConnectionResetError:
     sent.leave()
     return ConnectionResetError("the client closed the connection")

@@ -19,7 +19,7 @@ from mockllm.core.text import readable_header, shorten
 from mockllm.play.replay.sessions.exchange import Received
 from mockllm.record.redaction.credentials import masked_headers, masked_url
 from mockllm.serve.interception.headers import ORIGIN_HEADER, SESSION_HEADER
-from mockllm.serve.server.http.aiohttp_internals import UNREADABLE, intercepted
+from mockllm.serve.server.http.aiohttp_internals import UNREADABLE, interception_of
 from mockllm.wire.protocols.route_matching import parse_query
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def first_line(data: bytes) -> tuple[str, str]:
     return found[1].decode(), found[2].decode("utf-8", "replace")
 
 
+# The absolute form of a target (RFC 9112, section 3.2.2).
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#]*)")
 
 
@@ -138,7 +139,7 @@ def not_http(data: bytes, error: BaseException) -> str:
 
 
 def brief(error: BaseException) -> str:
-    """What is wrong with the bytes of a request, without quoting them: they may be secret."""
+    """The fault in the bytes of a request, without quoting them: they may be secret."""
     if type(error).__name__ == "InvalidURLError":  # whose message is the URL
         return "its target is no URL"
     text = str(getattr(error, "message", "") or error).rpartition("message:")[2].strip()
@@ -153,7 +154,7 @@ def closes(error: RequestError) -> bool:
     return error.status in (408, 413) or error.code == _UNREADABLE
 
 
-def arrived(request: web.BaseRequest, most: int) -> bytes | None:
+def complete_body(request: web.BaseRequest, most: int) -> bytes | None:
     """The whole body of a request, if it came with the head, as most do; else None."""
     if not request.body_exists:  # the content of such has no `total_bytes` in aiohttp 3.11
         return b""
@@ -164,7 +165,7 @@ def arrived(request: web.BaseRequest, most: int) -> bytes | None:
 
 
 async def read_part(request: web.BaseRequest, patience: float) -> bytes:
-    """What arrives next of a body; b"" at its end.
+    """The next bytes of a body; b"" at its end.
 
     Raises:
         RequestError: nothing arrived for too long, or what arrived cannot be decoded.
@@ -241,7 +242,7 @@ class Arrival:
             target, headers = origin_form(target, headers)
             masked = masked_headers(headers)
         self.headers, self._masked = headers, masked
-        self.origin, session = intercepted(request)
+        self.origin, session = interception_of(request)
         self.session, self.target = session_of(target, headers, session or "default")
         self.path, self.query = split_target(self.target)
         self.body = b""
@@ -277,9 +278,9 @@ class Arrival:
         self.headers = {**self.headers, ORIGIN_HEADER: origin}
         self._masked = masked_headers(self.headers)
 
-    def whole(self, most: int) -> bytes:
+    def body_if_complete(self, most: int) -> bytes:
         """Its whole body where that came with the head, as most do; else b"". Waits for nothing."""
-        self.body = self.body or arrived(self.request, most) or b""
+        self.body = self.body or complete_body(self.request, most) or b""
         return self.body
 
     async def read(self, most: int, patience: float) -> bytes:
@@ -288,7 +289,7 @@ class Arrival:
         Raises:
             RequestError: it is larger, nothing arrived for too long, or it cannot be decoded.
         """
-        self.body = self.whole(most) or await self._rest(most, patience)
+        self.body = self.body_if_complete(most) or await self._rest(most, patience)
         return self.body
 
     async def _rest(self, most: int, patience: float) -> bytes:
@@ -310,7 +311,7 @@ class Arrival:
             raise error
         return bytes(body)
 
-    def received(self, target: Target | None = None) -> Received:
+    def received_request(self, target: Target | None = None) -> Received:
         """The request as a journal shows it."""
         transport = self.request.transport
         peer = None if transport is None else transport.get_extra_info("peername")

@@ -30,7 +30,7 @@ _PATIENCE = 0.005
 async def break_off(request: web.BaseRequest, ending: Ending) -> None:
     """Ends the connection in the middle of an answer; the bytes written before arrive."""
     if ending == "reset":
-        await _acknowledged(request)
+        await _wait_for_acknowledgement(request)
     transport = request.transport
     if transport is None or transport.is_closing():
         return
@@ -54,16 +54,16 @@ async def end_early(
     await break_off(request, "reset" if ending == "reset" else "closed")
 
 
-async def _acknowledged(request: web.BaseRequest) -> None:
+async def _wait_for_acknowledgement(request: web.BaseRequest) -> None:
     """Waits until the other side has all bytes, or is gone: a reset discards those on their way."""
     while (transport := request.transport) is not None and not transport.is_closing():
         sock = transport.get_extra_info("socket")
-        if not transport.get_write_buffer_size() and not _unacknowledged(sock.fileno()):
+        if not transport.get_write_buffer_size() and not _unacknowledged_bytes(sock.fileno()):
             return
         await asyncio.sleep(_PATIENCE)
 
 
-def _unacknowledged(descriptor: int) -> int:
+def _unacknowledged_bytes(descriptor: int) -> int:
     """The bytes that a socket sent without acknowledgement; 0 where the system cannot say."""
     if sys.platform != "linux":
         return 0
@@ -84,10 +84,10 @@ async def send(request: web.BaseRequest, data: bytes, sent: Sent) -> None:
         raise ConnectionResetError("the client closed the connection")
     transport.write(data)
     if transport.get_write_buffer_size() > WATER:
-        await drained(request, sent)
+        await drain_or_leave(request, sent)
 
 
-async def drained(request: web.BaseRequest, sent: Sent) -> None:
+async def drain_or_leave(request: web.BaseRequest, sent: Sent) -> None:
     """Waits while the client reads more slowly."""
     try:
         await drain(request)

@@ -1,1 +1,1 @@
-"""What the clients of a server may use."""
+"""Limits on what the clients of a server may use."""

@@ -1,5 +1,5 @@
-"""How many requests for a model's answer a server works on at the same time. Others wait, or get
-the error of a service that is overloaded.
+"""Slots for the requests that a server works on at the same time. Others wait, or get the error of
+a service that is overloaded.
 
 A request holds its slot until its answer is over. Each process has its own slots.
 """
@@ -31,7 +31,7 @@ LEFT = "the client left while the request waited for its slot (--queue)"
 
 @record
 class Capacity:
-    """How much a server process works on at the same time.
+    """The requests that a server process works on at the same time.
 
     Args:
         concurrent: requests for answers, from 1.
@@ -73,7 +73,7 @@ class Slot:
 
     def leave(self) -> None:
         """Leaves it to the next request."""
-        self._slots.left(self)
+        self._slots.release(self)
 
 
 class Slots:
@@ -90,12 +90,12 @@ class Slots:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
+        """The number of requests that wait."""
         return len(self._queue)
 
     @property
     def full(self) -> str:
-        """What is said to a request for which there is no slot."""
+        """The message to a request for which there is no slot."""
         queue = self._capacity.queue
         waiting = f", and {counted(queue, 'request')} may wait" if queue else ""
         slots = counted(self._capacity.concurrent, "answer")
@@ -129,14 +129,14 @@ class Slots:
             async with asyncio.timeout(None if longest is None else longest / 1_000_000):
                 await turn
         except TimeoutError:
-            self.left(slot)
+            self.release(slot)
             return f"{self.full}, each for at most {duration(longest or 0)} (--queue-timeout)"
         finally:
             self._streaming.discard(task)
             leaves_at_end(request, False)
         return ""
 
-    def left(self, slot: Slot) -> None:
+    def release(self, slot: Slot) -> None:
         """Gives a slot to the request that has waited longest; one in the queue is removed."""
         if not slot.taken:
             if slot in self._queue:

@@ -86,7 +86,7 @@ class MeteredCall:
     now: float
 
     def headers(self) -> dict[str, str]:
-        """What is left, as the headers of the API; where several quotas limit one resource, that
+        """The rest of the quotas, as headers of the API; where several limit one resource, that
         which has least."""
         least: dict[Resource, Level] = {}
         for charge, used in zip(self.charges, self.used, strict=True):
@@ -147,7 +147,7 @@ class ServerQuotas:
         taken = await self._take(requested, now, False)
         return MeteredCall(call, request, requested, taken.granted, taken.used, now)
 
-    async def answered(self, metered: MeteredCall, answer: HttpAnswer) -> HttpAnswer:
+    async def settle(self, metered: MeteredCall, answer: HttpAnswer) -> HttpAnswer:
         """The answer to a request that was granted, with what is left afterwards; takes its output
         tokens."""
         owed = [charge for charge in metered.charges if charge.limit.resource == "output-tokens"]

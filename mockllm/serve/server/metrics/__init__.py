@@ -1,4 +1,4 @@
-"""What a server counts about itself, and how Prometheus reads it.
+"""Figures that a server counts about itself, and their text for Prometheus.
 
 `histogram` counts values in classes; `figures` has all that is counted, and when a timed answer was
 due and when it was written; `by_model` what is counted of each model; `names` shows the figures as

@@ -1,4 +1,4 @@
-"""What is counted of each model, for dashboards that know model servers.
+"""Figures of each model, for dashboards that know model servers.
 
 The names of models come from clients. So these figures are counted only where they are asked for,
 and only so many models have figures of their own.
@@ -53,7 +53,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class ModelFigures:
-    """What is counted of one model.
+    """The figures of one model.
 
     Args:
         running: the answers that are on their way.
@@ -121,7 +121,7 @@ _SINGLE = {
 
 
 class Models:
-    """What one server process counts of each model."""
+    """The figures of each model in one server process."""
 
     def __init__(self, figures: Iterable[tuple[Key, ModelFigures]] = ()) -> None:
         self._figures = dict(figures)

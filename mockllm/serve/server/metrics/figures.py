@@ -1,4 +1,4 @@
-"""What a server counts about itself.
+"""Figures that a server counts about itself.
 
 No figure names a session, a path or a client: they may be private, and there may be any number of
 them. Figures of models are counted only where they are asked for.
@@ -49,7 +49,7 @@ def _histograms() -> dict[Figure, Histogram]:
 
 @dataclass(slots=True)
 class Figures:
-    """What one server process counts. Those of several can be added up.
+    """The figures of one server process. Those of several can be added up.
 
     Args:
         late: how long after its time each chunk was written, in seconds.

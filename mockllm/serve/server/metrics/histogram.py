@@ -10,7 +10,7 @@ from itertools import accumulate
 
 @dataclass(slots=True)
 class Histogram:
-    """How many values are in each class.
+    """The number of values in each class.
 
     Args:
         bounds: the upper bounds of the classes, which belong to them, in order.
@@ -36,7 +36,7 @@ class Histogram:
         return sum(self.counts)
 
     def below(self, bounds: Sequence[float]) -> list[int]:
-        """How many values are at most as large as each of some bounds, which are among its own."""
+        """The number of values up to each of some bounds, which are among its own."""
         counts = [*accumulate(self.counts)]
         return [counts[self.bounds.index(bound)] for bound in bounds]
 
@@ -45,5 +45,5 @@ class Histogram:
         self.total += other.total
 
     def as_json(self) -> tuple[list[int], float]:
-        """What is beside the bounds."""
+        """Counts and sum."""
         return list(self.counts), self.total

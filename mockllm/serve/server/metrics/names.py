@@ -32,11 +32,12 @@ from mockllm.serve.server.options import MetricNames
 from mockllm.wire.protocols import PROTOCOLS
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format"""
 
 
 def render(figures: Figures, names: Sequence[MetricNames] = ("mockllm",)) -> bytes:
     """The figures as text, under each of these names."""
-    return _written(family for name in names for family in _FAMILIES[name](figures))
+    return _text(family for name in names for family in _FAMILIES[name](figures))
 
 
 _Labels = tuple[tuple[str, str], ...]
@@ -55,37 +56,39 @@ class _Family:
     samples: Iterable[_Sample]
 
 
-def _written(families: Iterable[_Family]) -> bytes:
+def _text(families: Iterable[_Family]) -> bytes:
     """Families as text."""
     lines = []
     for family in families:
         lines += [f"# HELP {family.name} {family.meaning}", f"# TYPE {family.name} {family.kind}"]
         for suffix, labels, value in family.samples:
-            lines.append(f"{family.name}{suffix}{_shown(labels)} {float(value)}")
+            lines.append(f"{family.name}{suffix}{_label_text(labels)} {float(value)}")
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _shown(labels: _Labels) -> str:
-    shown = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels)
+def _label_text(labels: _Labels) -> str:
+    shown = ",".join(f'{name}="{_escape(text)}"' for name, text in labels)
     return f"{{{shown}}}" if shown else ""
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def _one(value: float) -> Iterator[_Sample]:
+def _single(value: float) -> Iterator[_Sample]:
     """The sample of a figure that has only one."""
     yield "", (), value
 
 
-def _classes(own: Histogram, bounds: Sequence[float], labels: _Labels = ()) -> Iterator[_Sample]:
+def _classes(
+    histogram: Histogram, bounds: Sequence[float], labels: _Labels = ()
+) -> Iterator[_Sample]:
     """The samples of a histogram, with some of its bounds."""
-    for bound, count in zip(bounds, own.below(bounds), strict=True):
+    for bound, count in zip(bounds, histogram.below(bounds), strict=True):
         yield "_bucket", (*labels, ("le", str(bound))), count
-    yield "_bucket", (*labels, ("le", "+Inf")), own.count
-    yield "_count", labels, own.count
-    yield "_sum", labels, own.total
+    yield "_bucket", (*labels, ("le", "+Inf")), histogram.count
+    yield "_count", labels, histogram.count
+    yield "_sum", labels, histogram.total
 
 
 # mockllm's own names
@@ -99,7 +102,7 @@ _TIMES = {
 _WHEN = {"planned": "were due", "delivered": "were written"}
 
 
-def _own(figures: Figures) -> Iterator[_Family]:
+def _mockllm_families(figures: Figures) -> Iterator[_Family]:
     """The figures under mockllm's own names."""
     requests = [
         ("", (("api", api), ("scenario", scenario), ("outcome", outcome)), float(count))
@@ -107,20 +110,20 @@ def _own(figures: Figures) -> Iterator[_Family]:
     ]
     yield _Family("mockllm_requests_total", "counter", "Requests whose answer is over.", requests)
     meaning = "Answers that take time and are not over."
-    yield _Family("mockllm_open_streams", "gauge", meaning, _one(figures.open_streams))
+    yield _Family("mockllm_open_streams", "gauge", meaning, _single(figures.open_streams))
     meaning = "Requests that wait for a slot."
-    yield _Family("mockllm_waiting_requests", "gauge", meaning, _one(figures.waiting))
+    yield _Family("mockllm_waiting_requests", "gauge", meaning, _single(figures.waiting))
     meaning = "How long after its time a timed chunk was written."
     late = _classes(figures.late, LATENESS)
     yield _Family("mockllm_chunk_lateness_seconds", "histogram", meaning, late)
-    for (when, time), own in figures.times.items():
+    for (when, time), histogram in figures.times.items():
         meaning = f"{_TIMES[time]} of timed answers, as they {_WHEN[when]}."
-        samples = _classes(own, DURATIONS)
+        samples = _classes(histogram, DURATIONS)
         yield _Family(f"mockllm_{when}_{time}_seconds", "histogram", meaning, samples)
     meaning = "Entries that left a journal because it was full."
-    yield _Family("mockllm_journal_dropped_total", "counter", meaning, _one(figures.dropped))
+    yield _Family("mockllm_journal_dropped_total", "counter", meaning, _single(figures.dropped))
     meaning = "Requests for state that the state store did not answer."
-    yield _Family("mockllm_store_errors_total", "counter", meaning, _one(figures.store_errors))
+    yield _Family("mockllm_store_errors_total", "counter", meaning, _single(figures.store_errors))
 
 
 # Figures of models
@@ -138,11 +141,11 @@ _MEAN = "Mean time of a token after the first, for each stream."
 
 def _value(field: str) -> Callable[[ModelFigures], Iterable[_Sample]]:
     value_of = attrgetter(field)
-    return lambda own: _one(value_of(own))
+    return lambda figures: _single(value_of(figures))
 
 
 def _times(name: str, meaning: str, field: str, bounds: Sequence[float]) -> _Row:
-    return name, "histogram", meaning, lambda own: _classes(getattr(own, field), bounds)
+    return name, "histogram", meaning, lambda figures: _classes(getattr(figures, field), bounds)
 
 
 def _families(
@@ -152,8 +155,8 @@ def _families(
     for name, kind, meaning, samples_of in rows:
         samples = [
             (suffix, (*labels, *more), value)
-            for labels, own in models
-            for suffix, more, value in samples_of(own)
+            for labels, figures in models
+            for suffix, more, value in samples_of(figures)
         ]
         yield _Family(name, kind, meaning, samples)
 
@@ -163,37 +166,39 @@ def _families(
 
 def _vllm(figures: Figures) -> Iterable[_Family]:
     models: dict[str, ModelFigures] = defaultdict(ModelFigures)
-    for (_, name), own in figures.models or Models():
-        models[name].add(own)
+    for (_, name), of_model in figures.models or Models():
+        models[name].add(of_model)
     # A request that waits has not been read yet.
     where = next(iter(models)) if len(models) == 1 else OTHER
     if figures.waiting:
         models[where].waiting = figures.waiting
-    labelled = [((("model_name", name), ("engine", "0")), own) for name, own in models.items()]
+    labelled = [
+        ((("model_name", name), ("engine", "0")), of_model) for name, of_model in models.items()
+    ]
     return _families(_VLLM, labelled)
 
 
-_WELL = ("stop", "length")
-_FINISHED = (*_WELL, ABORT, ERROR)
+_COMPLETED = ("stop", "length")
+_FINISHED = (*_COMPLETED, ABORT, ERROR)
 """How an answer ends that a model began; other requests were refused before."""
 
 
-def _finished(own: ModelFigures) -> Iterator[_Sample]:
+def _finish_counts(figures: ModelFigures) -> Iterator[_Sample]:
     for reason in _FINISHED:
-        if reason in own.whole:
-            yield "", (("finished_reason", reason),), own.whole[reason].count
+        if reason in figures.whole:
+            yield "", (("finished_reason", reason),), figures.whole[reason].count
 
 
-def _latency(own: ModelFigures) -> Iterable[_Sample]:
-    return _classes(_together(own, _FINISHED), WHOLE_VLLM)
+def _latency(figures: ModelFigures) -> Iterable[_Sample]:
+    return _classes(_together(figures, _FINISHED), WHOLE_VLLM)
 
 
-def _together(own: ModelFigures, endings: Iterable[str]) -> Histogram:
+def _together(figures: ModelFigures, endings: Iterable[str]) -> Histogram:
     """The times of requests that ended in any of these ways."""
     total = Histogram(WHOLE)
     for ending in endings:
-        if ending in own.whole:
-            total.add(own.whole[ending])
+        if ending in figures.whole:
+            total.add(figures.whole[ending])
     return total
 
 
@@ -202,7 +207,7 @@ _VLLM: tuple[_Row, ...] = (
     ("vllm:num_requests_waiting", "gauge", "Requests that wait.", _value("waiting")),
     ("vllm:prompt_tokens_total", "counter", "Input tokens.", _value("input.total")),
     ("vllm:generation_tokens_total", "counter", "Output tokens.", _value("output.total")),
-    ("vllm:request_success_total", "counter", "Answers that are over.", _finished),
+    ("vllm:request_success_total", "counter", "Answers that are over.", _finish_counts),
     _times("vllm:time_to_first_token_seconds", _FIRST, "first", FIRST),
     _times("vllm:inter_token_latency_seconds", _BETWEEN, "between", BETWEEN),
     # The same, before vLLM 0.11.
@@ -216,7 +221,7 @@ _VLLM: tuple[_Row, ...] = (
 
 
 def _otel(figures: Figures) -> Iterable[_Family]:
-    return _families(_OTEL, [(_attributes(*key), own) for key, own in figures.models or Models()])
+    return _families(_OTEL, [(_attributes(*key), each) for key, each in figures.models or Models()])
 
 
 def _attributes(api: str, model: str) -> _Labels:
@@ -228,16 +233,16 @@ def _attributes(api: str, model: str) -> _Labels:
     )
 
 
-def _durations(own: ModelFigures) -> Iterator[_Sample]:
-    yield from _classes(_together(own, _WELL), WHOLE_OTEL)
-    for ending, seconds in own.whole.items():
-        if ending not in _WELL:
+def _durations(figures: ModelFigures) -> Iterator[_Sample]:
+    yield from _classes(_together(figures, _COMPLETED), WHOLE_OTEL)
+    for ending, seconds in figures.whole.items():
+        if ending not in _COMPLETED:
             yield from _classes(seconds, WHOLE_OTEL, (("error_type", ending),))
 
 
-def _usage(own: ModelFigures) -> Iterator[_Sample]:
-    yield from _classes(own.input, TOKENS, (("gen_ai_token_type", "input"),))
-    yield from _classes(own.output, TOKENS, (("gen_ai_token_type", "output"),))
+def _usage(figures: ModelFigures) -> Iterator[_Sample]:
+    yield from _classes(figures.input, TOKENS, (("gen_ai_token_type", "input"),))
+    yield from _classes(figures.output, TOKENS, (("gen_ai_token_type", "output"),))
 
 
 _OTEL: tuple[_Row, ...] = (
@@ -258,7 +263,7 @@ _OTEL: tuple[_Row, ...] = (
 )
 
 _FAMILIES: Mapping[MetricNames, Callable[[Figures], Iterable[_Family]]] = {
-    "mockllm": _own,
+    "mockllm": _mockllm_families,
     "vllm": _vllm,
     "otel": _otel,
 }

@@ -64,7 +64,7 @@ class Upload:
 
     @property
     def body(self) -> bytes:
-        """What is kept of it so far."""
+        """The bytes of it that are kept so far."""
         return b"".join(self._kept)
 
     @property
@@ -146,7 +146,7 @@ class AnswerCopy:
     def _pass(self, chunk: TimedBytes, passed: PassedAnswer) -> None:
         if not passed.status:
             passed.status = self._upstream.response.status
-            passed.headers = tuple(lowered(self._upstream.headers))
+            passed.headers = tuple(lower_headers(self._upstream.headers))
         passed.add(chunk)
 
     def passed_on(self) -> None:
@@ -170,7 +170,7 @@ class AnswerCopy:
         if why:
             recorder.skip(self._source, f"{self._source}: {why}")
         else:
-            recorder.add(self._captured())
+            recorder.add(self._capture())
 
     def _not_recorded(self) -> str:
         """Why the exchange is not recorded; "" if it is."""
@@ -187,33 +187,33 @@ class AnswerCopy:
     def _source(self) -> str:
         return f"{self._exchange.received.method} {shown_url(self._exchange.path)}"
 
-    def _captured(self) -> Captured:
+    def _capture(self) -> Captured:
         exchange, upstream = self._exchange, self._upstream
         response = upstream.response
         return Captured(
             method=exchange.received.method,
             url=self._url,
-            request_headers=tuple(lowered(self._headers)),
+            request_headers=tuple(lower_headers(self._headers)),
             request_body=exchange.body if self._upload is None else self._upload.body,
             status=response.status,
-            headers=tuple(lowered(upstream.headers)),
+            headers=tuple(lower_headers(upstream.headers)),
             chunks=tuple(self._chunks),
             cut=self.cut,
             at=exchange.received.at,
             source=self._source,
             reason=unusual_reason(response.status, upstream.reason),
-            trailers=tuple(lowered(upstream.trailers)),
+            trailers=tuple(lower_headers(upstream.trailers)),
         )
 
 
 def cut_of(error: UpstreamError) -> Cut:
-    """How a recording is cut whose service broke the answer off."""
+    """The kind of cut of a recording whose service broke the answer off."""
     if error.how == "reset":
         return "reset"
     return "chunk" if error.how == "chunk" else "upstream"
 
 
-def lowered(headers: RawHeaders) -> Iterator[tuple[str, str]]:
+def lower_headers(headers: RawHeaders) -> Iterator[tuple[str, str]]:
     """The headers as text, names in lower case."""
     for name, value in headers:
         yield name.decode("latin-1").lower(), value.decode("latin-1")

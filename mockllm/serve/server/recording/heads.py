@@ -14,9 +14,11 @@ _RECOMPUTED = (b"host", b"expect")
 _DECODED = ("gzip", "deflate", "br", "zstd")
 """The codings of a request's body that aiohttp decodes before it comes here."""
 _NO_BODY = frozenset({204, 304})
+"""RFC 9110, sections 15.3.5 and 15.4.5."""
 
 SWITCHING = 101
 UPGRADE = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
+"""The answer that opens a WebSocket (RFC 6455, section 4.2.2)."""
 
 
 def body_length(request: web.BaseRequest, upstream: Upstream) -> int | None:

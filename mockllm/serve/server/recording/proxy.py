@@ -252,7 +252,7 @@ class _Passage:
         return await self._send(body)
 
     def _find_recorder(self) -> Recorder | None:
-        """What records this exchange; where nothing does, the recorder reports why."""
+        """The recorder of this exchange; where there is none, the recorder reports why."""
         recorder, method = self.proxy.recorder, self.request.method
         if recorder is None:
             return None
@@ -319,7 +319,7 @@ class _Passage:
             raise _not_answered(
                 f"The service for {self.protocol.name!r} does not answer at {shown_url(url)}: "
                 f"{error}. Is that the address? Give another with "
-                f"{self.proxy.services.named(self.protocol)}."
+                f"{self.proxy.services.option_for(self.protocol)}."
             ) from None
 
     # To the client
@@ -329,7 +329,7 @@ class _Passage:
         would go past the recorder otherwise, as to where an upload goes on."""
         if self.origin:
             return upstream.headers
-        moved, protocol, base = self.proxy.services.moved, self.protocol, self.arrival.base
+        moved, protocol, base = self.proxy.services.rebase, self.protocol, self.arrival.base
         return tuple(
             (name, moved(value.decode("latin-1"), protocol, base).encode("latin-1"))
             for name, value in upstream.headers

@@ -1,4 +1,4 @@
-"""What a recorder wrote, and where: its report, for the live page."""
+"""The report of a recorder, for the live page: what it wrote, and where."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RecordedLines:
         self._waiting = 0
 
     def about(self) -> dict[str, Any]:
-        """What is recorded from where."""
+        """The services that are recorded, as JSON values."""
         given = self._given
         return {
             "mode": given.mode,

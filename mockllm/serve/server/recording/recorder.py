@@ -27,7 +27,7 @@ from mockllm.serve.server.recording.writer import (
     GroupResult,
     Writer,
     WriterSetup,
-    lost,
+    lost_line,
     one_by_one,
 )
 from mockllm.serve.server.recording.writer_process import WriterEndedError, WriterProcess
@@ -63,7 +63,7 @@ class ExchangeQueue:
 
     @property
     def count(self) -> int:
-        """How many wait."""
+        """The number of exchanges that wait."""
         return len(self._waiting)
 
     def put(self, number: int, captured: Captured) -> bool:
@@ -90,7 +90,7 @@ class ExchangeQueue:
                 self._tried_at_end = True
             return tuple(islice(self._waiting, _MOST_TOGETHER))
 
-    def done(self, handled: int, obstacle: str) -> None:
+    def mark_done(self, handled: int, obstacle: str) -> None:
         """The first exchanges are written or reported; the next one met an obstacle, if any."""
         with self._changed:
             self.obstacle = obstacle
@@ -163,14 +163,14 @@ class Recorder:
         )
         self._loop = asyncio.get_running_loop()
         self._loop.call_soon(
-            self._report_lines, [_killed(exchange) for exchange in self._ended.missing]
+            self._report_lines, [_killed_line(exchange) for exchange in self._ended.missing]
         )
         self._numbers = count(1)
         self._queue = ExchangeQueue(options.most_waiting)
         self._room = asyncio.Event()
         self._given_up = False
         self._written, self._since = 0, time.monotonic()
-        self._writer = self._started(apart=options.apart)
+        self._writer = self._start_writer(apart=options.apart)
         # A daemon: it must not keep a process whose event loop was cancelled.
         self._thread = threading.Thread(target=self._run, name="mockllm-recording", daemon=True)
         self._thread.start()
@@ -183,7 +183,7 @@ class Recorder:
         except OSError as error:
             _log(f"the end of an exchange is not noted: {error.strerror or error}")
         if not self._queue.put(number, captured):
-            self._report_lines([lost(captured.source, self._queue.obstacle)])
+            self._report_lines([lost_line(captured.source, self._queue.obstacle)])
 
     async def room(self) -> None:
         """Waits while too much waits to be written, so that the memory is bounded."""
@@ -221,7 +221,7 @@ class Recorder:
         finally:
             if not self._given_up:
                 why = self._queue.obstacle or "a fault of mockllm: see above"
-                rest = [lost(captured.source, why) for _, captured in self._queue.rest()]
+                rest = [lost_line(captured.source, why) for _, captured in self._queue.rest()]
                 self._loop.call_soon_threadsafe(self._report_lines, rest)
                 self._writer.close()
                 self._ended.close()
@@ -234,7 +234,7 @@ class Recorder:
             return
         if result.obstacle and not self._queue.obstacle:
             _log(f"an exchange waits, for {result.obstacle}")
-        self._queue.done(result.handled, result.obstacle)
+        self._queue.mark_done(result.handled, result.obstacle)
         self._written += result.handled
         self._loop.call_soon_threadsafe(self._report_lines, result.lines)
         self._loop.call_soon_threadsafe(self._room.set)
@@ -259,14 +259,14 @@ class Recorder:
             return self._writer.write(group)
         except WriterEndedError as error:
             self._replace_writer(error)
-            return GroupResult(1, (lost(group[0][1].source, str(error)),))
+            return GroupResult(1, (lost_line(group[0][1].source, str(error)),))
 
     def _replace_writer(self, error: WriterEndedError) -> None:
         if not self._given_up:
             _log(f"{error}; another one is started")
-            self._writer = self._started(apart=True)
+            self._writer = self._start_writer(apart=True)
 
-    def _started(self, *, apart: bool) -> Writer | WriterProcess:
+    def _start_writer(self, *, apart: bool) -> Writer | WriterProcess:
         if apart and _same_protocols():
             try:
                 return WriterProcess(self._setup)
@@ -290,7 +290,7 @@ def _same_protocols() -> bool:
     return all(address.package.startswith("mockllm.") for address in PROTOCOLS.addresses.values())
 
 
-def _killed(exchange: str) -> Line:
+def _killed_line(exchange: str) -> Line:
     source = exchange.partition(",")[0]
     why = "has no recording: its recorder was killed before it was written"
     return Line(source, "skipped", f"{exchange}, {why}", lost=True)

@@ -50,9 +50,9 @@ class Services:
         path = protocol.client.path
         if protocol.address.any_path and (target + "/").startswith((path + "/", path + "?")):
             return base + target.removeprefix(path)  # an agent has one address, which is the base
-        return _joined(base, target)
+        return _join(base, target)
 
-    def moved(self, url: str, protocol: WireProtocol, base: str) -> str:
+    def rebase(self, url: str, protocol: WireProtocol, base: str) -> str:
         """A URL of a service at a base URL of the recorder, which sends requests for its path to
         this service from then on; the same URL where they would not come to it.
 
@@ -99,10 +99,10 @@ class Services:
         """The message for an API without a service."""
         return (
             f"There is no service to ask for {protocol.name!r}. Give its address with "
-            f"{self.named(protocol)}."
+            f"{self.option_for(protocol)}."
         )
 
-    def named(self, protocol: WireProtocol) -> str:
+    def option_for(self, protocol: WireProtocol) -> str:
         """The option that names the service of an API."""
         return f"{self._option} {protocol.name}=URL"
 
@@ -129,7 +129,7 @@ def shown_url(url: str) -> str:
     return masked_url(url).partition("?")[0]
 
 
-def _joined(base: str, target: str) -> str:
+def _join(base: str, target: str) -> str:
     """A target at a base URL. What is in both counts once: clients add a version to an address
     that may have one, and a client's own base URL may have the whole path of the service's."""
     parts = urlsplit(base)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from mockllm.core.errors import UpstreamError
 from mockllm.serve.server.recording.upstream import RawHeaders
 
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 _SIGNED = re.compile(
     rb"AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request"
 )
@@ -25,7 +26,7 @@ _REGION = re.compile(r"\.(?P<region>[a-z]{2,}(?:-[a-z]+)+-\d)\.(?:vpce\.)?(?:ama
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a signature is for, such as `us-east-1` and `bedrock`."""
+    """The region and service that a signature is for, such as `us-east-1` and `bedrock`."""
 
     region: str
     service: str
@@ -38,13 +39,13 @@ _HOST = re.compile(
 
 
 def scope_of(url: str) -> Scope | None:
-    """What the requests for a URL have to be signed for; None for a host that is none of AWS."""
+    """The scope for which requests to a URL are signed; None for a host that is none of AWS."""
     found = _HOST.match(urlsplit(url).hostname or "")
     return Scope(found["region"], found["service"]) if found is not None else None
 
 
 def signed_scope(headers: RawHeaders) -> Scope | None:
-    """What a request's signature is for; None for a request that has none."""
+    """The scope of a request's signature; None for a request that has none."""
     for name, value in headers:
         found = _SIGNED.match(value) if name.lower() == b"authorization" else None
         if found is not None:
@@ -65,10 +66,10 @@ async def signed_again(
     if not isinstance(body, bytes | None):
         raise UpstreamError(_message(url, "its body is too large to be recorded"))
     # Credentials may come from a program or from a service of the network.
-    return await asyncio.to_thread(_signed, scope, method, url, headers, body or b"")
+    return await asyncio.to_thread(_sign, scope, method, url, headers, body or b"")
 
 
-def _signed(scope: Scope, method: str, url: str, headers: RawHeaders, body: bytes) -> RawHeaders:
+def _sign(scope: Scope, method: str, url: str, headers: RawHeaders, body: bytes) -> RawHeaders:
     try:
         from botocore.auth import SigV4Auth  # type: ignore[import-untyped]
         from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]

@@ -34,7 +34,9 @@ _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"}
     | {"te", "transfer-encoding", "upgrade"}
 )
+"""Fields of one connection (RFC 9110, sections 7.6.1, 11.7.1 and 11.7.2)."""
 _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+# The last chunk and the trailers behind it (RFC 9112, sections 7.1 and 7.1.2).
 _TRAILERS = re.compile(
     rb"(?:^|\n)0+[ \t]*(?:;[^\n]*)?\r?\n((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\n]*\n)+)\r?\n\Z"
 )

@@ -28,7 +28,7 @@ Group = Sequence[tuple[int, Captured]]
 
 @dataclass(frozen=True, slots=True)
 class WriterSetup:
-    """What a writer records into, and how.
+    """The settings of a writer.
 
     Args:
         folder: of the scenarios.
@@ -51,7 +51,7 @@ class WriterSetup:
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """What became of a group.
+    """The result of writing a group.
 
     Args:
         handled: how many of its exchanges, from the first on, are written or reported.
@@ -79,15 +79,15 @@ class Writer:
         self._redactor = redactor or Redactor(setup.rules)
         self._folder = Folder(setup.folder)
         self._competing = Competing()
-        self._drafting: Drafting | None = self._begun()
+        self._drafting: Drafting | None = self._begin()
         self._written = WrittenExchanges(setup.ended)
 
     def write(self, group: Group) -> GroupResult:
         """Writes exchanges; it takes less time for each if they are many."""
-        result = self._attempted(group)
+        result = self._attempt(group)
         if result.handled < len(group) and len(group) > 1:
             # As many as there is room for, and all but the one that is at fault.
-            result = one_by_one(self._attempted, group)
+            result = one_by_one(self._attempt, group)
         # On a full disk there is no note, and the next recorder may name too many.
         with suppress(OSError):
             self._written.add(number for number, _ in group[: result.handled])
@@ -97,7 +97,7 @@ class Writer:
         """Ends the writer."""
         self._written.close()
 
-    def _attempted(self, group: Group) -> GroupResult:
+    def _attempt(self, group: Group) -> GroupResult:
         """Writes exchanges together: all of them or none."""
         scenarios: dict[str, Scenario] = {}
         try:
@@ -110,7 +110,7 @@ class Writer:
             if len(group) > 1:
                 return GroupResult(0)
             fault = f"a fault of mockllm: {type(error).__name__}: {error}"
-            return GroupResult(1, (lost(group[0][1].source, fault),))
+            return GroupResult(1, (lost_line(group[0][1].source, fault),))
         return GroupResult(len(group), tuple(lines), scenarios)
 
     def _lines(self, group: Sequence[Captured], changed: dict[str, Scenario]) -> list[Line]:
@@ -123,10 +123,10 @@ class Writer:
             OSError: none is written, or not all of them are.
         """
         found: list[tuple[Line, Captured, Draft | None]] = []
-        drafting = self._drafting = self._drafting or self._begun()
+        drafting = self._drafting = self._drafting or self._begin()
         with self._folder.group():
             for captured in group:
-                found += self._drafted(drafting, captured, changed)
+                found += self._draft(drafting, captured, changed)
         for scenario in changed.values():
             self._competing.keep(scenario)
         return [
@@ -134,7 +134,7 @@ class Writer:
             for line, captured, written in found
         ]
 
-    def _begun(self) -> Drafting:
+    def _begin(self) -> Drafting:
         known = self._folder.scenarios()
         self._competing = Competing(known)
         return Drafting(
@@ -146,12 +146,12 @@ class Writer:
             reserved=self._setup.reserved,
         )
 
-    def _drafted(
+    def _draft(
         self, drafting: Drafting, captured: Captured, changed: dict[str, Scenario]
     ) -> Iterator[tuple[Line, Captured, Draft | None]]:
         """Drafts and writes an exchange; its lines, each with what was written."""
         try:
-            clean = self._redactor.captured(_completed(captured))
+            clean = self._redactor.captured(_without_late_cut(captured))
             for draft in drafting.add(clean):
                 written = self._folder.write(draft)
                 drafting.written(draft, written)
@@ -164,7 +164,7 @@ class Writer:
     def _looked_for(self, line: Line, captured: Captured, draft: Draft) -> Line:
         """The line with the reason why the recorded request does not find its recording, and with
         what was redacted."""
-        line = replace(line, redacted=_redacted(captured))
+        line = replace(line, redacted=_secret_counts(captured))
         written = self._competing.by_name.get(line.scenario)
         if written is None or line.turn is None or line.turn >= len(written.turns):
             return line
@@ -190,7 +190,7 @@ def one_by_one(write: Callable[[Group], GroupResult], group: Group) -> GroupResu
     return whole
 
 
-def _completed(captured: Captured) -> Captured:
+def _without_late_cut(captured: Captured) -> Captured:
     """The exchange; not cut where the client left after the end marker of the stream."""
     if captured.cut not in ("client", "stalled"):
         return captured
@@ -201,8 +201,8 @@ def _completed(captured: Captured) -> Captured:
     return captured
 
 
-def _redacted(captured: Captured) -> tuple[tuple[str, int], ...]:
-    """How many secrets were replaced in an exchange, by kind."""
+def _secret_counts(captured: Captured) -> tuple[tuple[str, int], ...]:
+    """The number of secrets that were replaced in an exchange, by kind."""
     with suppress(WireError):  # what cannot be decompressed is counted as it stands
         captured = captured.plain()
     heads = (value for _, value in (*captured.request_headers, *captured.headers))
@@ -216,6 +216,6 @@ def obstacle(error: OSError | ScenarioError) -> str:
     return f"it cannot be written: {why}"
 
 
-def lost(source: str, why: str) -> Line:
+def lost_line(source: str, why: str) -> Line:
     """The line of an exchange that could not be written."""
     return Line(source, "skipped", f"{source}: {why}", lost=True)

@@ -42,7 +42,7 @@ class WriterProcess:
     """
 
     def __init__(self, setup: WriterSetup) -> None:
-        self._process = _started()
+        self._process = _start_process()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -67,14 +67,14 @@ class WriterProcess:
             self._stdin.flush()
             result: GroupResult = pickle.load(self._stdout)  # noqa: S301  written by this package
         except (OSError, EOFError, pickle.UnpicklingError):
-            raise WriterEndedError(self._ended()) from None
+            raise WriterEndedError(self._wait_for_end()) from None
         return result
 
     def close(self) -> None:
         """Waits for the end of the process."""
-        self._ended()
+        self._wait_for_end()
 
-    def _ended(self) -> int:
+    def _wait_for_end(self) -> int:
         """Waits for the end of the process, which the end of its input is; its exit status."""
         with suppress(OSError):  # nothing can be flushed to a process that has ended
             self._stdin.close()
@@ -86,7 +86,7 @@ class WriterProcess:
         self._process.kill()
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_process() -> subprocess.Popen[bytes]:
     """The process, with this one's search path; a key that interrupts this one must not end it."""
     if not sys.executable:
         raise OSError("this interpreter does not know its own path")

@@ -16,7 +16,7 @@ from mockllm.serve.server.state.store import Batch, StateStore, StoreError, Tota
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much a store keeps.
+    """The most that a store keeps.
 
     Args:
         sessions: beyond this number, the least recently used session is evicted.
@@ -76,7 +76,7 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0)
 
 @dataclass(slots=True, eq=False)
 class SessionMark:
-    """What says in the store that this process has requests of a session that are not written.
+    """A mark in the store: this process has requests of a session that are not written.
 
     Requests of a session share one while there are any, so that a busy session costs one more
     write for each batch.
@@ -258,7 +258,7 @@ class JournalWriter:
         over = released + Counter(entry.mark for entry in entries if entry.over)
         late = Counter({mark: n for mark, n in over.items() if not mark.stored.done()})
         over -= late
-        cleared = self._cleared(over)
+        cleared = self._clear(over)
         try:
             totals = await self._store.append(self._batches(entries, lost, cleared))
         except BaseException as error:
@@ -276,7 +276,7 @@ class JournalWriter:
         if not BOUNDS.hold(totals):
             await hold_bounds(self._store, BOUNDS)
 
-    def _cleared(self, over: Mapping[SessionMark, int]) -> list[SessionMark]:
+    def _clear(self, over: Mapping[SessionMark, int]) -> list[SessionMark]:
         """The marks without any other holder. The next request of their sessions makes a new one:
         the order in which the store carries out what is sent at the same time is not known."""
         cleared = [mark for mark, holders in over.items() if holders == mark.holders]

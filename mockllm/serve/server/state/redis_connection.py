@@ -80,7 +80,7 @@ class RedisConnection:
         return time.time() + self.clock_offset
 
     async def run(self, work: Callable[[], Awaitable[Any]]) -> Any:
-        """What `work` returns.
+        """Does `work` and returns its result.
 
         The client sends a command once more, on a new connection, where the connection breaks. So
         it must do no harm to do it twice.
@@ -94,11 +94,11 @@ class RedisConnection:
             raise StoreError(f"{self._shown}: {what}", maybe_done=True) from None
 
     async def call(self, command: str, *args: Any, **options: Any) -> Any:
-        """What one command of the client returns."""
+        """Calls one command of the client and returns its result."""
         return await self.run(lambda: getattr(self.redis, command)(*args, **options))
 
     async def run_once(self, script: Any, *args: str | float | bytes) -> Any:
-        """What a script returns that must not be carried out twice."""
+        """Runs a script that must not be carried out twice, and returns its result."""
         token = self.key("once", uuid.uuid4().hex)
         return await self.run(lambda: script(keys=[token], args=[self.prefix, *args]))
 

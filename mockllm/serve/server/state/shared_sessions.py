@@ -33,7 +33,7 @@ _PURPOSE = "the setup of its session, which this process has not seen yet,"
 
 
 class SharedSessions:
-    """What control routes and pages do with shared sessions; the methods are those of
+    """Shared sessions, for control routes and pages; the methods are those of
     `LocalSessions`. What was answered before is written before it is read.
 
     Each raises `StateAwayError` while the store is away.

@@ -1,4 +1,4 @@
-"""What the requests of one process need of the state that others share."""
+"""The state that the requests of one process share with other processes."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def _reply(
 
 
 async def _ask(port: int, question: str) -> str | None:
-    """What a process answers; None where it does not, or cannot."""
+    """The answer of a process; None where it does not answer, or cannot."""
     try:
         async with asyncio.timeout(_WAIT):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=_MOST)
@@ -153,7 +153,7 @@ class SqliteStore:
         return self._tables
 
     async def run(self, work: Callable[[], _Result]) -> _Result:
-        """What some work returns, which is done in the thread."""
+        """Does some work in the thread and returns its result."""
 
         def run() -> _Result:
             try:

@@ -1,4 +1,4 @@
-"""What is done with the tables of shared state in a database (SQLite). All of it blocks."""
+"""Queries of the tables of shared state in a database (SQLite). All of them block."""
 
 from __future__ import annotations
 

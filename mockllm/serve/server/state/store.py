@@ -1,4 +1,4 @@
-"""What a store of shared state can do; `sqlite_store` and `redis_store` do it. Only types."""
+"""The interface of stores of shared state: `sqlite_store` and `redis_store` have it. Only types."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Batch:
 
 @record
 class Totals:
-    """How much a store has: the number of its sessions, the bytes of their journals, and those of
+    """The size of a store: the number of its sessions, the bytes of their journals, and those of
     the largest one."""
 
     sessions: int
@@ -160,7 +160,7 @@ class StateStore(Protocol):
         """The names of all sessions."""
 
     async def load(self, session: str) -> Stored | None:
-        """What is known of a session; None where there is none of that name."""
+        """The stored session; None where there is none of that name."""
 
     async def create(self, session: str, setup: Setup | None) -> bool:
         """Makes a session, with a setup or without; whether there was none that is in use."""

@@ -21,9 +21,9 @@ def test_groups_come_in_order_and_stay_until_they_are_done():
     for number in range(40):
         assert queue.put(number, exchange())
     assert numbers(queue.next_group()) == list(range(32))
-    queue.done(30, "")
+    queue.mark_done(30, "")
     assert numbers(queue.next_group()) == list(range(30, 40))
-    queue.done(10, "")
+    queue.mark_done(10, "")
     queue.close()
     assert queue.next_group() == ()
 
@@ -46,7 +46,7 @@ def test_it_is_full_when_too_many_bytes_wait():
     assert not queue.is_full
     queue.put(2, exchange("x" * 9_000))
     assert queue.is_full
-    queue.done(1, "")
+    queue.mark_done(1, "")
     assert not queue.is_full
 
 
@@ -54,7 +54,7 @@ def test_nobody_waits_for_an_obstacle():
     """If nothing can be written it is not full, but keeps no more than so many bytes."""
     queue = ExchangeQueue(1_000)
     queue.put(1, exchange("x" * 2_000))
-    queue.done(0, "it cannot be written: the disk is full")
+    queue.mark_done(0, "it cannot be written: the disk is full")
     assert not queue.is_full
     assert not queue.put(2, exchange())
     assert queue.count == 1
@@ -65,13 +65,13 @@ def test_what_met_an_obstacle_is_given_again():
     queue = ExchangeQueue(1_000_000)
     queue.put(1, exchange())
     queue.next_group()
-    queue.done(0, "it cannot be written: the disk is full")
+    queue.mark_done(0, "it cannot be written: the disk is full")
     queue.put(2, exchange())
     assert numbers(queue.next_group()) == [1, 2]
-    queue.done(0, "it cannot be written: the disk is full")
+    queue.mark_done(0, "it cannot be written: the disk is full")
     queue.close()
     assert numbers(queue.next_group()) == [1, 2]
-    queue.done(0, "it cannot be written: the disk is full")
+    queue.mark_done(0, "it cannot be written: the disk is full")
     assert queue.next_group() == ()
     assert numbers(queue.rest()) == [1, 2]
     assert queue.count == 0
