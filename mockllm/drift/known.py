@@ -9,6 +9,7 @@ from functools import cache
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.material import kit_scenarios
 from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.drift.answers import AnswerShape, answer_shape
 from mockllm.drift.shapes import JsonPlace, Shape
@@ -71,7 +72,7 @@ def _answers(api: Api, *, streamed: bool) -> Iterator[tuple[AnswerShape, bool]]:
         if not streamed:
             if case.body is None:
                 continue
-            chunks = (TimedBytes(0, dumps(case.body).encode("utf-8", "surrogatepass")),)
+            chunks = (TimedBytes(0, json_bytes(dumps(case.body))),)
             headers = (("content-type", "application/json"), *headers)
         exchange = Captured("", "", (), b"", answer.status, headers, chunks)
         yield answer_shape(exchange, protocol, streamed=streamed), _is_encoded(case.scenario)

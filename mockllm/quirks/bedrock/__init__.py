@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from mockllm.core.events import Frame, StreamError
 from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.framing.eventstream import EVENTSTREAM, message
@@ -114,7 +115,7 @@ def _rewritten(data: bytes, change: Callable[[Frame, _Headers, bytes], bytes]) -
         (":content-type", "application/json"),
         (":message-type", "event"),
     ]
-    return change(frame, headers, (frame.data or "").encode())
+    return change(frame, headers, json_bytes(frame.data or ""))
 
 
 def _only_frame(data: bytes) -> Frame | None:
