@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from mockllm.core.events import Cite, Frame, Passage, StreamError, Token
+from mockllm.core.text import join_pairs
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Media,
@@ -26,7 +27,7 @@ from mockllm.core.turn import (
 
 texts = st.text(
     alphabet=st.one_of(
-        st.characters(exclude_categories=("Cs",)),
+        st.characters(),
         st.sampled_from(
             [
                 "\u2028",
@@ -41,11 +42,14 @@ texts = st.text(
                 "\u0301",
                 "{",
                 '"',
+                "\ud83d",
+                "\ude00",
             ]
         ),
     ),
     max_size=12,
-)
+).map(join_pairs)
+"""All that JSON can hold, halves of surrogate pairs among it."""
 fragments = st.lists(texts, min_size=1, max_size=4).map(tuple)
 names = st.from_regex(r"\A[a-zA-Z0-9_-]{1,12}\Z")
 json_values = st.recursive(

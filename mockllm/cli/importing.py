@@ -57,7 +57,8 @@ def import_(
     files. A line for each exchange says what it became. Secrets are taken out before anything is
     written. At the end each request is sent to the folder again; a line reports it if its
     recording does not answer. The exit code is 0 if something was imported and all of it is
-    found again, 1 if nothing was imported, 2 if something is not found again.
+    found again, 1 if nothing was imported, 2 if something is not found again or cannot be
+    written.
 
     \b
     Examples:
@@ -92,7 +93,9 @@ def import_(
     sums = _totals(results)
     if sums["scenarios"] and not as_json:
         echo(f"next: mockllm serve {shlex.quote(str(output))}")
-    context.exit(1 if sums["skipped"] == sums["exchanges"] else 2 if sums["not_found"] else 0)
+    unwritten = any(result.line.lost for result in results)
+    missing = sums["not_found"] or unwritten
+    context.exit(1 if sums["skipped"] == sums["exchanges"] else 2 if missing else 0)
 
 
 def _as_json(results: list[ImportResult]) -> dict[str, Any]:

@@ -21,23 +21,18 @@ compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 def parse(text: str) -> Any:
     """The value of JSON text.
 
-    `json.loads` also accepts NaN, which is not in RFC 8259, and half of a surrogate pair, which
-    cannot be sent as UTF-8. Here both are errors, and so is nesting that is too deep for Python.
+    `json.loads` also accepts NaN, which is not in RFC 8259. Here it is an error, and so is nesting
+    that is too deep for Python. Half of a surrogate pair is read: RFC 8259 (8.2) allows its escape.
 
     Raises:
         ValueError: it is not JSON; the message states why and where.
     """
     try:
-        value = json.loads(text, parse_constant=_no_constant)
-        if "\\u" in text:
-            compact(value).encode()
+        return json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg.lower()} at character {error.pos + 1}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    except UnicodeEncodeError:
-        raise ValueError("it has half of a surrogate pair, which is no character") from None
-    return value
 
 
 def is_object(text: str) -> bool:

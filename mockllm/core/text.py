@@ -46,6 +46,20 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
+HALF_PAIR = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair: JSON and YAML have escapes for it, and UTF-8 cannot hold it."""
+
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def join_pairs(text: str) -> str:
+    """The text with the character of each surrogate pair, as JSON reads two escapes; half of a pair
+    stays."""
+    if text.isascii() or _PAIR.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
 def readable_header(value: bytes) -> str:
     """The value of a header, as a person reads it: bytes that are no UTF-8 are read as Latin-1."""
     try:

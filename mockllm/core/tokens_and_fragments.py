@@ -63,7 +63,7 @@ def _random(text: str, split: RandomSplit, seed: str) -> Iterator[str]:
 
 
 def _draws(seed: str) -> Iterator[int]:
-    key = hashlib.blake2b(seed.encode()).digest()
+    key = hashlib.blake2b(seed.encode("utf-8", "surrogatepass")).digest()
     block = 0
     while True:
         digest = hashlib.blake2b(block.to_bytes(8, "big"), key=key).digest()

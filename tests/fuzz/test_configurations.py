@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mockllm import ServerOptions, ServerThread, loads
+from mockllm import ServerOptions, ServerThread, load, loads
+from mockllm.record.recording.drafting.draft import Line
 from mockllm.serve.interception.hosts import Hosts
 from mockllm.serve.server.options import InterceptOptions, RecordOptions
 from mockllm.wire.protocols import PROTOCOLS
@@ -39,7 +41,11 @@ def _recorder(folder: Path) -> Iterator[Options]:
     service = ServerOptions(fallback=True, grace=0, speed=0)
     with ServerThread(loads(SCENARIOS), service) as upstream:
         upstreams = dict.fromkeys(PROTOCOLS, upstream.url)
-        yield {"record": RecordOptions(folder / "recorded", upstreams, "add")}
+        lines: list[Line] = []
+        recorded = folder / "recorded"
+        yield {"record": RecordOptions(recorded, upstreams, "add", report=lines.append)}
+    assert [line.description for line in lines if line.lost] == []
+    assert load([recorded])
 
 
 CONFIGURATIONS: dict[str, Callable[[Path], Any]] = {
@@ -70,13 +76,14 @@ def _half_characters() -> Iterator[Hostile]:
                     yield Hostile(data, f"{fields}: {half.text}")
 
 
-# A recorder writes these halves into scenarios as escapes that the loader refuses, and then waits.
 @pytest.mark.slow
-@pytest.mark.parametrize("configuration", [name for name in CONFIGURATIONS if name != "recorder"])
+@configurations
 def test_half_a_character_breaks_nothing(configuration: str, tmp_path: Path) -> None:
     """Wherever a request has a text, names and ids among them."""
     with CONFIGURATIONS[configuration](tmp_path) as options:
-        figures = send(_half_characters(), **options)
+        # All of them begin with the same words, so a recorder compares each with all before it.
+        step = 5 if configuration == "recorder" else 1
+        figures = send(islice(_half_characters(), 0, None, step), **options)
     assert figures.problems == {}
     assert figures.requests > 300
 

@@ -356,13 +356,6 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
-        "json surrogate",
-        part('tool: f, arguments: \'{"a": "\\ud800"}\''),
-        [
-            "3:33: turns[0].reply.arguments: must be JSON, or the call be marked 'malformed: true'; it has half of a surrogate pair, which is no character",
-        ],
-    ),
-    (
         "unknown tool",
         tools("tool: ad, arguments: {n: 1}"),
         [

@@ -42,10 +42,10 @@ YAML: list[Row] = [
         ],
     ),
     (
-        "surrogate",
-        part('text: "\\ud83d\\ude00"'),
+        "beyond Unicode",
+        part('text: "\\U00110000"'),
         [
-            "3:22: not valid YAML: an escape from \\ud800 to \\udfff is half a character; write the character itself",
+            "3:22: not valid YAML: an escape names no character; the last one is \\U0010FFFF",
         ],
     ),
     (

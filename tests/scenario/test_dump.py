@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, assume, given, settings
 
 from mockllm.play.replay.broken_answer import fault_mistakes
@@ -89,6 +91,16 @@ def test_values_survive_yaml(value: object) -> None:
     assert repr(read) == repr({"value": value})
     assert not findings.found
     assert not document.notes
+
+
+@for_all("parser", [yaml.CSafeLoader, yaml.SafeLoader])
+def test_escapes_are_read_as_json_reads_them(parser: type) -> None:
+    """Two halves of a surrogate pair are the character of both, and one alone stays; so YAML has
+    what JSON has. Whether documents before it have none makes no difference."""
+    text = '{"a": "\\ud83d\\ude00", "\\udfff": "\\ud83d \\ude00\\ud83d", "é": "\\ud83dé"}'
+    first, second = documents(f"a: 1\n---\n{text}\n", "<text>", parser)
+    read = [json_value(document.root, Findings(VOCABULARY)) for document in (first, second)]
+    assert read == [{"a": 1}, json.loads(text)]
 
 
 def test_canonical_text() -> None:

@@ -11,6 +11,7 @@ from mockllm.checking.material import kit_scenarios
 from mockllm.conformance.drift.answers import AnswerShape, answer_shape
 from mockllm.conformance.drift.shapes import JsonPlace, Shape
 from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.play.tapes.captured import Captured
 from mockllm.scenario.model import Api, Scenario
@@ -71,7 +72,7 @@ def _answers(api: Api, *, streamed: bool) -> Iterator[tuple[AnswerShape, bool]]:
         if not streamed:
             if case.body is None:
                 continue
-            chunks = (TimedBytes(0, dumps(case.body).encode("utf-8", "surrogatepass")),)
+            chunks = (TimedBytes(0, json_bytes(dumps(case.body))),)
             headers = (("content-type", "application/json"), *headers)
         exchange = Captured("", "", (), b"", answer.status, headers, chunks)
         yield answer_shape(exchange, protocol, streamed=streamed), _is_encoded(case.scenario)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from json import dumps
 from typing import Any, Literal, TypeVar
 
-from mockllm.core.jsontext import compact
+from mockllm.core.jsontext import compact, json_bytes
 from mockllm.core.later import later
 from mockllm.core.patterns import compiled
 from mockllm.core.record import record
@@ -526,7 +526,7 @@ def _check_schema(path: str, schema: Any, body: Mapping[str, Any]) -> list[str]:
         if len(body_text) <= _SMALL_BODY:
             errors = validate()
         else:
-            key = ("schema", schema_text, sha256(body_text.encode()).digest())
+            key = ("schema", schema_text, sha256(json_bytes(body_text)).digest())
             errors = later(key, validate)
     except SchemaGaveUpError as problem:
         return [f"{path}: the body cannot be checked: {problem}"]

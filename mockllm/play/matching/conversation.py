@@ -262,6 +262,14 @@ def calls_of(
     )
 
 
+def has_derived_ids(scenario: Scenario) -> bool:
+    """Whether ids of calls follow from their position in the conversation, and count."""
+    if scenario.any_ids:
+        return False
+    forms = (form for turn in scenario.turns for form in turn.every())
+    return any(not call.id for form in forms for call in tool_parts(form.reply))
+
+
 def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str) -> bool:
     """Whether the turns of the history have the tool calls of the scenario's turns."""
     for position, turn in enumerate(after):

@@ -32,8 +32,11 @@ from mockllm.play.matching.conditions import (
 from mockllm.play.matching.conversation import (
     ModelTurn,
     Selection,
+    calls_agree,
+    has_derived_ids,
     history_agrees,
     read_history,
+    text_agrees,
     texts_agree,
     turn_index,
 )
@@ -242,8 +245,46 @@ def _user_messages_agree(candidate: Candidate, request: Request) -> bool:
     return True
 
 
-Beginning = tuple[int, Sequence[ModelTurn]]
-"""The index of a user message, and the model's turns after it."""
+Beginning = tuple[int, int]
+"""The index of a user message, and that of the first turn of the model after it."""
+
+
+class _Chain:
+    """Whether turns of a history agree with the steps of a scenario one after the other, wherever
+    in the history the scenario begins. A turn is compared with a step once, so that many beginnings
+    take no more time than one.
+
+    Args:
+        agrees: whether the turn at an index of the history agrees with a step, by its index.
+        count: of the turns.
+    """
+
+    def __init__(self, scenario: Scenario, agrees: Callable[[int, int], bool], count: int) -> None:
+        self._scenario, self._agrees, self._count = scenario, agrees, count
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def holds(self, first: int) -> bool:
+        """Whether they agree from a turn on, up to the end of the history or of the scenario."""
+        step: int | None = 0
+        passed, result = [], True
+        while step is not None and first < self._count and result:
+            known = self._known.get((first, step))
+            if known is not None:
+                result = known
+                break
+            passed.append((first, step))
+            result = self._agrees(first, step)
+            first, step = first + 1, self._next(step)
+        self._known |= dict.fromkeys(passed, result)
+        return result
+
+    def _next(self, step: int) -> int | None:
+        """The index of the step after one, as `turn_index` has it; None past the end."""
+        if step + 1 < len(self._scenario.steps):
+            return step + 1
+        if self._scenario.restart:
+            return 0
+        return step if self._scenario.turns[-1].repeat is True else None
 
 
 @record
@@ -313,12 +354,12 @@ class Search:
             return None
         assert scenario.match is not None
         if groups_read_message(scenario.match):
-            messages = list(self._beginnings()) or [(0, self.turns)]
+            messages = list(self._beginnings()) or [(0, 0)]
             return self._begun(scenario, self._meeting(scenario, messages))
-        whole = self._candidate(scenario, (0, self.turns))
+        whole = self._candidate(scenario, (0, 0), self._calls(scenario))
         if whole is not None and whole.playable:
             return whole
-        return self._begun(scenario, [(0, self.turns), *self._beginnings()])
+        return self._begun(scenario, [(0, 0), *self._beginnings()])
 
     def _meeting(self, scenario: Scenario, beginnings: Sequence[Beginning]) -> Sequence[Beginning]:
         """The beginnings at messages that meet the groups of `match`, where these read them."""
@@ -345,34 +386,73 @@ class Search:
         doubtful: Candidate | None = None
         past_end: Candidate | None = None
         ended = 0
+        calls, own = self._calls(scenario), self._own(scenario)
         for beginning in beginnings:
             if beginning[0] < ended:
                 continue
-            candidate = self._candidate(scenario, beginning)
+            candidate = self._candidate(scenario, beginning, calls)
             if candidate is None:
                 continue
-            if beginning is not beginnings[-1] and not self._is_own(candidate, beginning[1]):
+            if beginning is not beginnings[-1] and not self._is_own(candidate, beginning, own):
                 doubtful = doubtful or candidate
             elif candidate.playable:
                 return candidate
             else:
                 past_end = candidate
-                ended = beginning[1][len(candidate.scenario.steps) - 1].end + 1
+                ended = self.turns[beginning[1] + len(candidate.scenario.steps) - 1].end + 1
         return doubtful if doubtful is not None and doubtful.playable else past_end or doubtful
 
-    def _candidate(self, scenario: Scenario, beginning: Beginning) -> Candidate | None:
+    def _candidate(
+        self, scenario: Scenario, beginning: Beginning, calls: _Chain | None
+    ) -> Candidate | None:
         """A scenario that begins there; None where its tool calls are not those in the history."""
-        start, after = beginning
+        start, first = beginning
         scenario = self._way(scenario, beginning)
-        if not history_agrees(scenario, after, self.request.api):
-            return None
-        return Candidate(scenario, start, len(after), turn_index(scenario, len(after)) is not None)
+        if calls is not None:
+            agrees = calls.holds(first)
+        else:
+            agrees = history_agrees(scenario, self.turns[first:], self.request.api)
+        count = len(self.turns) - first
+        playable = turn_index(scenario, count) is not None
+        return Candidate(scenario, start, count, playable) if agrees else None
 
-    def _is_own(self, candidate: Candidate, after: Sequence[ModelTurn]) -> bool:
+    def _is_own(self, candidate: Candidate, beginning: Beginning, own: _Chain | None) -> bool:
         """Whether the turns after the beginning have the texts of the scenario's turns, and the
         user messages that these require."""
-        texts = texts_agree(candidate.scenario, after, self.request.api)
+        if own is not None:
+            return own.holds(beginning[1])
+        texts = texts_agree(candidate.scenario, self.turns[beginning[1] :], self.request.api)
         return texts and _user_messages_agree(candidate, self.request)
+
+    def _calls(self, scenario: Scenario) -> _Chain | None:
+        """The comparison of tool calls; None where it depends on where the scenario begins."""
+        if scenario.varies or has_derived_ids(scenario):
+            return None
+        api = self.request.api
+        forms = [scenario.turns[index].for_api(api) for index in scenario.steps]
+
+        def agrees(turn: int, step: int) -> bool:
+            return calls_agree(scenario, step, forms[step], self.turns[turn], api)
+
+        return _Chain(scenario, agrees, len(self.turns))
+
+    def _own(self, scenario: Scenario) -> _Chain | None:
+        """The comparison of texts and user messages; None where it depends on where the scenario
+        begins."""
+        if scenario.varies:
+            return None
+        forms = [scenario.turns[index].for_api(self.request.api) for index in scenario.steps]
+        users = [user_condition(scenario, index) for index in scenario.steps]
+        sent = [turn.user for turn in self.turns]
+        sent.append(read_history(self.request.messages).user)
+
+        def agrees(turn: int, step: int) -> bool:
+            user, condition = sent[turn], users[step]
+            if turn < len(self.turns) and not text_agrees(forms[step], self.turns[turn]):
+                return False
+            return condition is None or (user is not None and text_holds(condition, user))
+
+        return _Chain(scenario, agrees, len(sent))
 
     def begins(self, scenario: Scenario) -> tuple[int, bool] | None:
         """The position at which the only scenario would answer, and whether it has a turn there;
@@ -416,11 +496,12 @@ class Search:
         """
         if is_recorded(scenario):
             latest_first = reversed(list(self._beginnings()))
-            for start, after in ((0, self.turns), *latest_first):
-                has_turn = turn_index(scenario, len(after)) is not None
-                if has_turn and history_agrees(scenario, after, self.request.api):
-                    return start, scenario, len(after)
-        return 0, self._way(scenario, (0, self.turns)), len(self.turns)
+            for start, first in ((0, 0), *latest_first):
+                count = len(self.turns) - first
+                has_turn = turn_index(scenario, count) is not None
+                if has_turn and history_agrees(scenario, self.turns[first:], self.request.api):
+                    return start, scenario, count
+        return 0, self._way(scenario, (0, 0)), len(self.turns)
 
     def _way(self, scenario: Scenario, beginning: Beginning) -> Scenario:
         """The scenario as the conversation goes that begins there."""
@@ -428,7 +509,8 @@ class Search:
             return scenario
         from mockllm.play.matching.branching import way_of  # few scenarios need it
 
-        return way_of(scenario, self.request, *beginning)
+        start, first = beginning
+        return way_of(scenario, self.request, start, self.turns[first:])
 
     def _beginnings(self) -> Iterator[Beginning]:
         """Where a conversation may begin, the earliest first."""
@@ -437,7 +519,7 @@ class Search:
                 yield self._beginning(start)
 
     def _beginning(self, start: int) -> Beginning:
-        return start, self.turns[bisect_right(self.turns, start, key=attrgetter("end")) :]
+        return start, bisect_right(self.turns, start, key=attrgetter("end"))
 
     def _may_answer(self, scenario: Scenario) -> bool:
         """Whether a scenario plays over the API, and all its conditions hold besides `match.user`,

@@ -15,6 +15,7 @@ from cachetools import LRUCache
 
 from mockllm.core.errors import Problem, ScenarioError
 from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.later import later
 from mockllm.play.matching.index import SCENARIO_HEADER
 from mockllm.play.matching.route_selection import RouteIndex, RouteRequest
@@ -166,7 +167,7 @@ def _content_type(answer: RouteAnswer) -> dict[str, str]:
 def _body(answer: RouteAnswer) -> bytes:
     match answer.kind:
         case "json":
-            return dumps(answer.value).encode("utf-8", "surrogatepass")
+            return json_bytes(dumps(answer.value))
         case "text":
             text: str = answer.value
             return text.encode()

@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 
 from mockllm.core.errors import Problem, RequestError, ScenarioError
 from mockllm.core.http import TimedBytes
-from mockllm.core.jsontext import compact
+from mockllm.core.jsontext import compact, json_bytes
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.scenario.model import Api
@@ -293,7 +293,7 @@ def _bytes(written: Any) -> bytes:
         case {"base64": str(text)}:
             return base64.b64decode(text, validate=True)
         case {"json": value}:
-            return compact(value).encode()
+            return json_bytes(compact(value))
     raise TypeError
 
 
@@ -403,7 +403,7 @@ def dump_tape(tape: Tape) -> bytes:
             "body": _dump_body(exchange.request_body),
         }
     lines = [compact(first), *[_dump_chunk(chunk) for chunk in exchange.chunks], ""]
-    return "\n".join(lines).encode()
+    return json_bytes("\n".join(lines))
 
 
 def _dump_chunk(chunk: TimedBytes) -> str:
@@ -423,7 +423,7 @@ def _dump_body(body: bytes) -> Any:
     """A body as JSON, for people to read, if compact JSON has the same bytes."""
     try:
         value = json.loads(body)
-        if compact(value).encode() == body:
+        if json_bytes(compact(value)) == body:
             return {"json": value}
     except (ValueError, RecursionError):
         pass

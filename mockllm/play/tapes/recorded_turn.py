@@ -1,31 +1,26 @@
 """The turn that a recorded answer decodes to, as far as it can be understood. Pure.
 
 A tape is exact, and the turn in the YAML is what this module reads in it. While the two agree, the
-tape is played. All that the YAML cannot hold is taken out here already: half of a surrogate pair,
-which JSON can escape and no file can hold, and counts of tokens that no service means.
+tape is played. All that the YAML cannot hold is taken out here already: a surrogate pair that is
+cut in two fragments, and counts of tokens that no service means.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from mockllm.core.errors import MockLLMError, StreamFormatError
 from mockllm.core.events import Frame, Start, StreamError, Timed
 from mockllm.core.http import stated_wait
-from mockllm.core.text import shorten
+from mockllm.core.text import join_pairs, shorten
 from mockllm.core.timeline import fold
 from mockllm.core.turn import (
-    Media,
     Opaque,
     Part,
-    Reasoning,
-    ServerTool,
-    Text,
     TokenUsage,
-    ToolCall,
     Turn,
 )
 from mockllm.play.tapes.captured import Captured
@@ -37,9 +32,7 @@ from mockllm.wire.framing.json_array import JSON_ARRAY
 from mockllm.wire.protocols.base import WireProtocol, dumps
 from mockllm.wire.protocols.extra import in_envelope
 from mockllm.wire.protocols.route_matching import CARRIERS
-from mockllm.wire.protocols.values import encodable, json_object, json_value
-
-T = TypeVar("T")
+from mockllm.wire.protocols.values import json_object, json_value
 
 _MAX_TEXT = 300
 _MAX_TOKENS = 10**9
@@ -247,13 +240,11 @@ def route_headers(plain: Captured) -> tuple[tuple[str, str], ...]:
 
 
 def writable(turn: Turn) -> Turn:
-    """The turn as a file can hold it, without times: half of a surrogate pair becomes U+FFFD, and a
-    pair that was cut in two goes into the later fragment."""
+    """The turn as a file can hold it, without times: a surrogate pair that was cut in two goes into
+    the later fragment."""
     parts = tuple(map(_writable_part, turn.parts))
-    error = None if turn.error is None else _repaired(turn.error, "message", "type", "code")
     usage = None if turn.usage is None else _bounded(turn.usage)
-    whole = replace(turn, parts=parts, error=error, usage=usage, gaps=())
-    return _repaired(whole, "finish_raw", "stop_sequence")
+    return replace(turn, parts=parts, usage=usage, gaps=())
 
 
 def _bounded(usage: TokenUsage) -> TokenUsage:
@@ -264,37 +255,15 @@ def _bounded(usage: TokenUsage) -> TokenUsage:
 def _writable_part(part: Part) -> Part:
     if isinstance(part, Opaque):
         return part
-    if isinstance(part, Text) and part.citations:
-        cites = (_repaired(c, "url", "title", "cited_text") for c in part.citations)
-        part = replace(part, citations=tuple(cites))
-    part = _repaired(part, *_TEXTS.get(type(part), ()))
-    whole = "".join(part.fragments)
-    if encodable(whole) == whole:
-        return part
-    return replace(part, fragments=tuple(_joined(part.fragments)))
+    text = "".join(part.fragments)
+    return part if join_pairs(text) == text else replace(part, fragments=_joined(part.fragments))
 
 
-_TEXTS: dict[type, tuple[str, ...]] = {
-    Text: ("signature",),
-    Reasoning: ("signature",),
-    ToolCall: ("name", "id", "signature"),
-    ServerTool: ("kind", "name", "id", "output"),
-    Media: ("media_type", "signature"),
-}
-"""The texts of parts besides their fragments."""
-
-
-def _joined(fragments: tuple[str, ...]) -> Iterator[str]:
-    held = ""
+def _joined(fragments: tuple[str, ...]) -> tuple[str, ...]:
+    joined, held = [], ""
     for number, fragment in enumerate(fragments, 1):
         text = held + fragment
         cut = number < len(fragments) and "\ud800" <= text[-1:] <= "\udbff"
         held = text[-1] if cut else ""
-        yield encodable(text[:-1] if cut else text)
-
-
-def _repaired(value: T, *names: str) -> T:
-    """A record whose texts of these names have whole characters."""
-    texts = {name: text for name in names if (text := getattr(value, name))}
-    broken = {name: whole for name, text in texts.items() if (whole := encodable(text)) != text}
-    return replace(value, **broken) if broken else value  # type: ignore[type-var]
+        joined.append(join_pairs(text[:-1] if cut else text))
+    return tuple(joined)

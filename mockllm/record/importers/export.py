@@ -16,6 +16,7 @@ import yaml
 
 from mockllm.core.errors import UsageError
 from mockllm.core.http import Ending, TimedBytes, reason_phrase
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.request import Request
 from mockllm.core.turn import ToolCall
 from mockllm.play.matching.branching import way_after, way_of
@@ -283,7 +284,7 @@ class _Client:
             "POST",
             client.service + client.path_of(_MODEL),
             (("content-type", "application/json"), *kept.items()),
-            dumps(self.body).encode(),
+            json_bytes(dumps(self.body)),
             answer.status,
             tuple(
                 (name, value) for name, value in answer.headers if not name.startswith("access-")

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from mockllm.core.errors import UsageError
+from mockllm.core.text import join_pairs
 
 MAX_FILE = 256 * 1024 * 1024
 """The largest file, in bytes."""
@@ -63,10 +64,35 @@ def _joined(chunks: list[Any]) -> bytes:
     return b"".join(chunk if isinstance(chunk, bytes) else str(chunk).encode() for chunk in chunks)
 
 
-# Among them what vcrpy itself writes with a tag of Python (vcr/serializers/yamlserializer.py, 9.4):
-# read as the text, list or bytes that it holds; nothing is called or built.
+def _name(arguments: list[Any]) -> str:
+    """The name of a header, whose only argument is its text."""
+    return str(arguments[0]) if arguments else ""
+
+
+def _headers(arguments: list[Any]) -> dict[str, list[Any]]:
+    """Headers, whose only argument is a list of pairs: the values of each name."""
+    fields: dict[str, list[Any]] = {}
+    for pair in arguments[0] if arguments and isinstance(arguments[0], list) else ():
+        match pair:
+            case [str(name), value]:
+                fields.setdefault(name, []).append(value)
+    return fields
+
+
+# Among them what vcrpy itself writes with a tag of Python (vcr/serializers/yamlserializer.py, 9.4),
+# and the headers of aiohttp that it does not turn into plain ones (multidict): read as the text,
+# list, mapping or bytes that it holds; nothing is called or built.
 _TEXTS = ("!", f"{_TAG}str", f"{_TAG}python/str", f"{_TAG}python/unicode")
-_LISTS = (None, "!", f"{_TAG}seq", f"{_TAG}python/tuple")
+_MULTIDICT = ("multidict", "multidict._multidict", "multidict._multidict_py", "multidict._istr")
+_APPLIED = {"istr": _name, "MultiDict": _headers, "CIMultiDict": _headers}
+_SEQUENCES: dict[str | None, Callable[[list[Any]], Any]] = {
+    **dict.fromkeys((None, "!", f"{_TAG}seq", f"{_TAG}python/tuple"), lambda items: items),
+    **{
+        f"{_TAG}python/object/apply:{module}.{name}": read
+        for module in _MULTIDICT
+        for name, read in _APPLIED.items()
+    },
+}
 _MAPPINGS: dict[str | None, Callable[[dict[Any, Any]], Any]] = {
     None: lambda fields: fields,
     "!": lambda fields: fields,
@@ -115,14 +141,25 @@ def yaml_value(data: bytes, path: Path) -> Any:
         UsageError: it is not YAML, has tags that name Python objects, or expands to too much.
     """
     try:
-        return _Document(_Loader(data), path).value()
+        return _document(data, path)
     except yaml.constructor.ConstructorError as error:
         raise UsageError(_refused(path, error)) from error
     except yaml.MarkedYAMLError as error:
         problem = error.problem or error.context or "it cannot be read"
         raise UsageError(f"{path}{_at(error.problem_mark)}: is not YAML: {problem}") from error
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise UsageError(f"{path}: is not YAML: {error}") from error
+
+
+def _document(data: bytes, path: Path) -> Any:
+    try:
+        return _Document(_Loader(data), path).value()
+    except yaml.scanner.ScannerError as error:
+        # libyaml refuses halves of surrogate pairs; the parser in Python, which writes them, does
+        # not, and takes ten times as long.
+        if "invalid Unicode character escape" not in (error.problem or ""):
+            raise
+        return _Document(yaml.SafeLoader(data), path).value()
 
 
 class _Document:
@@ -191,17 +228,19 @@ class _Document:
                 return float(text)
             tag = _tag_of(text)
         if tag is None or tag in _TEXTS:
-            return text
+            return join_pairs(text)
+        if tag == "!binary":  # as Ruby writes `!!binary`
+            tag = f"{_TAG}binary"
         node = yaml.ScalarNode(tag, text, event.start_mark, event.end_mark)
         return self._loader.construct_object(node)
 
-    def _sequence(self, event: Any, depth: int) -> list[Any]:
-        if event.tag not in _LISTS:
+    def _sequence(self, event: Any, depth: int) -> Any:
+        if event.tag not in _SEQUENCES:
             raise _unknown_tag(event)
         items = []
         while (inner := self._next()).__class__ is not yaml.SequenceEndEvent:
             items.append(self._node(inner, depth + 1))
-        return items
+        return _SEQUENCES[event.tag](items)
 
     def _mapping(self, event: Any, depth: int) -> Any:
         if event.tag not in _MAPPINGS:

@@ -83,5 +83,5 @@ def _sent(data: Any) -> bytes:
             return _text(data, "encoding" if "encoding" in data else "_encoding")
         case {"params": list(params)}:
             pairs = [(p.get("name", ""), p.get("value", "")) for p in params if isinstance(p, dict)]
-            return urlencode(pairs).encode()
+            return urlencode(pairs, errors="surrogatepass").encode()
     return b""

@@ -10,6 +10,7 @@ from typing import Any
 
 from mockllm.core.errors import WireError
 from mockllm.core.http import TimedBytes, unusual_reason
+from mockllm.core.jsontext import json_bytes
 from mockllm.play.tapes.captured import Captured
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.values import utf8_text
@@ -78,15 +79,16 @@ def _without_coding(headers: _Headers) -> _Headers:
 
 
 def body_bytes(value: Any) -> bytes:
-    """The bytes of a body that a file holds as text, bytes, null or a parsed JSON value."""
+    """The bytes of a body that a file holds as text, bytes, null or a parsed JSON value. Half of a
+    surrogate pair in it becomes its escape in JSON."""
     match value:
         case None:
             return b""
         case bytes():
             return value
         case str():
-            return value.encode("utf-8", "surrogatepass")
-    return dumps(value).encode("utf-8", "surrogatepass")
+            return json_bytes(value)
+    return json_bytes(dumps(value))
 
 
 def from_base64(text: str) -> bytes:

@@ -112,12 +112,15 @@ def secret_words(value: str, *, first: bool = False) -> Iterator[str]:
     Args:
         first: only those before the first semicolon: what follows in `set-cookie` is no secret.
     """
-    value = value.partition(";")[0] if first else value
+    value = _SCOPE.sub("", value.partition(";")[0] if first else value)
     for word in dict.fromkeys((value, *_BETWEEN_WORDS.split(value))):
         is_long = len(word) >= 20 or (len(word) >= 8 and has_letters_and_digits(word))
         if is_long and not _NO_WORD.search(word):
             yield word
 
+
+_SCOPE = re.compile(r"/[^/,\s]*/[^/,\s]*/[^/,\s]*/aws4_request")
+"""Date, region and service behind the id of a key (Signature Version 4 of AWS): hosts have them."""
 
 _NO_WORD = re.compile(r" |//")
 """A blank, or the beginning of a host: what is secret in an address is found by its own rules."""

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NoReturn
 
 import yaml
@@ -31,6 +32,7 @@ from yaml.events import (
 
 from mockllm.core.errors import Problem, ScenarioError
 from mockllm.core.record import record
+from mockllm.core.text import join_pairs
 
 MAX_DEPTH = 100
 MAX_NODES = 250_000
@@ -40,8 +42,8 @@ PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _STR = "tag:yaml.org,2002:str"
 _UNPRINTABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_HALF_PAIR = "an escape from \\ud800 to \\udfff is half a character; write the character itself"
+_NO_CHARACTER = "invalid Unicode character escape"
+_BEYOND_UNICODE = "an escape names no character; the last one is \\U0010FFFF"
 
 Mark = Any
 """PyYAML's position in a text: `line` and `column`, from 0."""
@@ -87,30 +89,44 @@ class YamlDocument:
 def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[YamlDocument]:
     """The documents of a YAML stream, one by one, with a PyYAML loader class for its events.
 
+    An escape may be half of a surrogate pair, as in JSON, and two are the character of both.
+
     Raises:
         ScenarioError: broken syntax, or a document beyond its bounds. The documents before it
             have been yielded by then.
     """
+    count = 0
     try:
-        loader = parser(text)
-        while True:
-            event = loader.get_event()
-            if event.__class__ is StreamEndEvent:
-                return
-            if event.__class__ is DocumentStartEvent:
-                yield _Composer(loader.get_event, name).document()
+        for document in _composed(parser(text), name):
+            yield document
+            count += 1
     except yaml.MarkedYAMLError as error:
-        raise ScenarioError([_syntax_problem(text, name, error)]) from None
+        if _NO_CHARACTER not in (error.problem or "") or parser is yaml.SafeLoader:
+            raise ScenarioError([_syntax_problem(text, name, error)]) from None
+        # libyaml refuses halves of pairs. The parser in Python reads them, and takes ten times as
+        # long, so that it reads only what has some.
+        yield from islice(documents(text, name, yaml.SafeLoader), count, None)
     except yaml.reader.ReaderError:
         raise ScenarioError([_unprintable_problem(text, name)]) from None
+
+
+def _composed(loader: Any, name: str) -> Iterator[YamlDocument]:
+    def next_event() -> Any:
+        try:
+            return loader.get_event()
+        except (ValueError, OverflowError):  # `chr`, in the parser in Python
+            mark = loader.get_mark()
+            raise yaml.MarkedYAMLError(problem=_BEYOND_UNICODE, problem_mark=mark) from None
+
+    while (event := next_event()).__class__ is not StreamEndEvent:
+        if event.__class__ is DocumentStartEvent:
+            yield _Composer(next_event, name).document()
 
 
 def _syntax_problem(text: str, name: str, error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
     reason = ": ".join(part for part in (error.context, error.problem) if part)
-    if "Unicode character escape" in reason:
-        reason = _HALF_PAIR
-    elif "cannot start any token" in reason:
+    if "cannot start any token" in reason:
         at = _character(text, mark)
         advice = "indent with spaces" if at == "\t" else "put the value in quotes"
         reason = f"nothing may begin with {at!r} here; {advice}"
@@ -175,8 +191,7 @@ class _Composer:
 
     def special(self, scalar: Scalar, event: Any) -> Scalar:
         """A scalar with a tag, an anchor or characters beyond ASCII."""
-        if _SURROGATE.search(scalar.value):
-            self.notes.append((scalar, scalar.mark, _HALF_PAIR))
+        scalar.value = join_pairs(scalar.value)
         if event.tag is not None:
             self.tagged(scalar, event)
         if event.anchor is not None:

@@ -7,6 +7,7 @@ Readers of all other values are written in Python, and given to `table` by their
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ _BY_TYPE: dict[tuple[str, str | None], Reader] = {
 }
 
 REPLY_NAME: str = _DEFINITIONS["reply_name"]["pattern"]
-TOOL_NAME: str = _DEFINITIONS["tool_name"]["pattern"]
+_TOOL_NAME: str = _DEFINITIONS["tool_name"]["pattern"]
 inner_path: Reader = matching_text(
     _DEFINITIONS["tape_name"]["pattern"],
     "a path inside the folder of this file, such as name.1.jsonl",
@@ -132,7 +133,9 @@ included_name: Reader = matching_text(
     _DEFINITIONS["included_name"]["pattern"],
     "the name of a file in the folder of this one, such as common.yaml",
 )
-tool_name = matching_text(TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
+tool_name = matching_text(_TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
+is_tool_name = re.compile(_TOOL_NAME).fullmatch
+"""Whether services accept a text as the name of a tool, and so do scenarios."""
 
 
 def long_text(node: Node, findings: Findings) -> str | None:

@@ -24,7 +24,7 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, Scenario, TextCondition, TurnSpec
 from mockllm.scenario.part_model import AutoPart, TextPart
 from mockllm.scenario.precedence import scenario_key
-from mockllm.scenario.reading.tables import TOOL_NAME
+from mockllm.scenario.reading.tables import is_tool_name
 from mockllm.scenario.route_model import RouteAnswer, RouteSpec
 
 _LONGEST = 500
@@ -34,11 +34,7 @@ _PART = 200
 _MOST_BODY = 2_000
 _MOST_CALLS = 100
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*").fullmatch
-_TOOL = re.compile(TOOL_NAME).fullmatch
 _GLOB = re.compile(r"([*?[])")
-_NO_TEXT = re.compile("[\ud800-\udfff]+")
-"""Half of a surrogate pair: no YAML can have it."""
-
 
 Skeleton = Mapping[str, str]
 """A scenario file: its text as `skeleton`, and as `file` a name for it: that of the scenario whose
@@ -156,9 +152,9 @@ def _earlier(history: Sequence[ModelTurn]) -> tuple[TurnSpec, ...]:
 def _further(match: Match, request: Request) -> Iterator[Match]:
     """A match with more and more further conditions that the request meets."""
     model, system = _GLOB.sub(r"[\1]", request.model), _condition(request.system)
-    tools = tuple(tool.name for tool in request.tools if _TOOL(tool.name))
+    tools = tuple(tool.name for tool in request.tools if is_tool_name(tool.name))
     yield match
-    if model and not _NO_TEXT.search(model):
+    if model:
         yield (match := replace(match, model=model))
     if system is not None:
         yield (match := replace(match, system=system))
@@ -170,17 +166,14 @@ def _further(match: Match, request: Request) -> Iterator[Match]:
 
 
 def _plain(fields: Any) -> dict[str, Any]:
-    """The short values of a JSON object or a form, as far as YAML can have them."""
+    """The short values of a JSON object or a form."""
     if not isinstance(fields, Mapping):
         return {}
     plain = {
         name: value
         for name, value in fields.items()
-        if not _NO_TEXT.search(name)
-        and (
-            isinstance(value, int | float | bool)
-            or (isinstance(value, str) and len(value) <= _MOST_BODY and not _NO_TEXT.search(value))
-        )
+        if isinstance(value, int | float | bool)
+        or (isinstance(value, str) and len(value) <= _MOST_BODY)
     }
     return {} if any(text_operators(plain)) else plain
 
@@ -189,11 +182,10 @@ def _condition(text: str) -> TextCondition | None:
     """A condition that a text meets, and few others; None for a text without characters."""
     if not text.strip():
         return None
-    if len(text) <= _LONGEST and not _NO_TEXT.search(text):
+    if len(text) <= _LONGEST:
         return TextCondition("equals", text)
-    parts = [part for part in _NO_TEXT.split(text[: 16 * _LONGEST]) if part.strip()]
-    longest = max(parts, key=len, default="")
-    return TextCondition("contains", longest[:_PART].strip()) if longest else None
+    part = text[: 16 * _LONGEST].strip()[:_PART].strip()
+    return TextCondition("contains", part) if part else None
 
 
 # The file

@@ -60,11 +60,10 @@ def plain_object(frame: Frame) -> Json | None:
 
 
 def sendable_value(text: str) -> Any:
-    """The value of a JSON text; None where there is none, or where UTF-8 or JSON cannot hold it (a
-    lone surrogate, NaN)."""
+    """The value of a JSON text; None where there is none, or where JSON cannot hold it (NaN)."""
     try:
         value = json.loads(text)
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
         return None
     return value

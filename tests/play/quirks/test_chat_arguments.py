@@ -128,8 +128,8 @@ def test_a_cut_stream_repeats_nothing(name: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    ['{"a":1e999}', '{"a":"\\ud800"}', "[1]", '{"a":', '{"a":' + "[" * 100_000],
-    ids=["infinity", "half a pair", "a list", "malformed", "deep"],
+    ['{"a":1e999}', "[1]", '{"a":', '{"a":' + "[" * 100_000],
+    ids=["infinity", "a list", "malformed", "deep"],
 )
 def test_only_objects_are_sent_as_objects(arguments: str) -> None:
     """Arguments that are no JSON object stay as they are."""

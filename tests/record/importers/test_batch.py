@@ -23,6 +23,7 @@ from mockllm.record.recording.finding import not_found
 from mockllm.record.recording.store.folder import Folder
 from mockllm.scenario.model import Scenario
 from tests.record.recording.exchanging import (
+    JSON,
     answer,
     asks,
     calling,
@@ -390,3 +391,23 @@ def test_generated_ids_are_no_condition_of_a_route(tmp_path: Path, out: Path) ->
     assert scenario.match.body == {"method": "list"}
     other = replace(one, request_body=call("7c9e6679-7425-40de-944b-e07fc1f90ae7"))
     assert not_found(Player(load(out)), other, scenario.name, 0, Session("s")) == ""
+
+
+def test_what_json_does_not_have_is_no_condition(tmp_path: Path, out: Path) -> None:
+    """Python writes NaN where JSON has no number. It is no condition of the scenario, and an answer
+    with it is a text. What YAML would nest too deeply is none either; what Python cannot walk
+    through is reported, and the others are imported."""
+    odd = exchange(b'{"a": NaN, "b": 1}', [b'{"c": Infinity}'], headers=JSON)
+    nested = [b'{"a":' * depth + b"1" + b"}" * depth for depth in (150, 500)]
+    deep = [exchange(body, [b"{}"], headers=JSON) for body in nested]
+    routes = [replace(one, url="https://x.example/v1/odd") for one in (odd, *deep)]
+    results = imported(out, cassette(tmp_path / "a.yaml", *routes, answer(HELLO, "hi")))
+    outcomes = [result.line.outcome for result in results]
+    assert outcomes == ["neutral", "neutral", "skipped", "neutral"]
+    assert "nested too deeply" in results[2].line.description
+    assert not lost(results)
+    (first,) = (scenario for scenario in load(out) if scenario.name == "a")
+    assert first.match is not None
+    assert first.match.body == {"b": 1}
+    assert first.turns[0].answer is not None
+    assert first.turns[0].answer.kind == "text"

@@ -155,6 +155,47 @@ def test_tags_that_vcrpy_writes(tmp_path, name):
     assert one.body == b"{}"
 
 
+@pytest.mark.parametrize("module", ["multidict", "multidict._multidict", "multidict._multidict_py"])
+def test_headers_of_aiohttp(tmp_path, module):
+    """vcrpy leaves names of headers, and with some clients all headers, as objects of multidict.
+    The texts and pairs that they hold are read, and nothing of multidict is called."""
+    tag = f"!!python/object/apply:{module}"
+    name = f"{tag}.istr [X-A]"
+    pairs = f"[[!!python/tuple [{name}, b], !!python/tuple [X-A, c], !!python/tuple [d, e]]]"
+    text = textwrap.dedent(
+        f"""\
+        interactions:
+        - request: {{method: GET, uri: "https://x.example/", headers: {{? {name} : [b, c], d: e}}}}
+          response: {{status: {{code: 200}}, headers: {tag}.CIMultiDict {pairs}, body: ""}}
+        - request: {{method: GET, uri: "https://x.example/", headers: {tag}.MultiDict []}}
+          response: {{status: {{code: 200}}, headers: {tag}.CIMultiDict [[odd, [1]]], body: ""}}
+        """
+    )
+    (tmp_path / "a.yaml").write_text(text)
+    one, odd = vcr.read(tmp_path / "a.yaml")
+    assert one.request_headers == one.headers == (("x-a", "b"), ("x-a", "c"), ("d", "e"))
+    assert odd.request_headers == odd.headers == ()
+    (tmp_path / "a.yaml").write_text(text.replace(".istr", ".upstr"))
+    with pytest.raises(UsageError, match="none is ever built"):
+        vcr.read(tmp_path / "a.yaml")
+
+
+def test_binary_texts_of_ruby(tmp_path):
+    """Ruby writes `!binary` where Python writes `!!binary`."""
+    text = TAGGED.replace("BODY", "!binary YWL/")
+    (tmp_path / "a.yaml").write_text(text)
+    assert vcr.read(tmp_path / "a.yaml")[0].request_body == b"ab\xff"
+
+
+def test_halves_of_characters(tmp_path):
+    """PyYAML writes half of a surrogate pair as an escape that its faster parser refuses. In a body
+    it is an escape of JSON."""
+    sent, got = '{"a": "\ud83d"}', '{"b": "\ud83d\ude00 \udfff"}'
+    (one,) = read(tmp_path, interaction({"body": {"string": got}}, {"body": sent}))
+    assert one.request_body == rb'{"a": "\ud83d"}'
+    assert one.body == '{"b": "😀 \\udfff"}'.encode()
+
+
 def test_methods_queries_and_forms_are_exact(tmp_path):
     """Any method, the query and a body of several binary parts are read as they were sent."""
     form = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n\x00\xff\r\n--x--\r\n'

@@ -128,6 +128,7 @@ def test_secret_parameters_are_replaced() -> None:
         ('a=abcdefg1; b=abcdefg2,"abcdefg3":x', ["abcdefg1", "abcdefg2", "abcdefg3"]),
         ("abcdefg1 abcdefg1", ["abcdefg1"]),
         ("key=abcdefg1", ["key=abcdefg1", "abcdefg1"]),
+        ("Credential=abcdefg1/20250101/us-east-1a/bedrock/aws4_request, b", ["abcdefg1"]),
         ("", []),
     ],
 )

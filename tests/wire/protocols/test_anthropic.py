@@ -455,7 +455,7 @@ def test_body_of_a_call() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ['{"a":', '"a"', '{"a":NaN}', '{"a":"\\ud83d"}', "[1]"])
+@pytest.mark.parametrize("text", ['{"a":', '"a"', '{"a":NaN}', "[1]"])
 def test_arguments_that_a_body_cannot_say_are_text(text: str) -> None:
     """Arguments that are no sound JSON object stay the text that they are, there and back."""
     turn = Turn((ToolCall("f", "toolu_A", (text,)),), "tool_calls", USAGE)

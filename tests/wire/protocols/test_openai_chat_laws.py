@@ -79,7 +79,7 @@ def test_the_official_client_accumulates_the_body(turn: Turn) -> None:
     settings = reply(stream_usage=True)
     state = ChatCompletionStreamState()
     for frame in frames(turn, settings)[:-1]:
-        state.handle_chunk(ChatCompletionChunk.model_validate_json(str(frame.data)))
+        state.handle_chunk(ChatCompletionChunk.model_validate(json.loads(str(frame.data))))
     # Not `get_final_completion`, which raises for answers that were cut short.
     got = state.current_completion_snapshot.to_dict()
     body = PROTOCOL.encode_body(turn, settings)

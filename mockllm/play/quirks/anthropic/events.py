@@ -117,7 +117,7 @@ def calls(items: Sequence[Item]) -> list[tuple[Block, str]]:
 
 def arguments(text: str) -> Json:
     """The JSON object in the arguments; {} where they are not one, or where JSON text cannot hold
-    a value in it (NaN, a lone surrogate)."""
+    a value in it (NaN)."""
     value = sendable_value(text)
     return value if isinstance(value, dict) else {}
 

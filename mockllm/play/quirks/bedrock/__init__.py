@@ -11,6 +11,7 @@ from dataclasses import replace
 from mockllm.core.errors import WireError
 from mockllm.core.events import Frame, StreamError
 from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.turn import Turn
 from mockllm.play.quirks import samples
 from mockllm.play.quirks.base import (
@@ -114,7 +115,7 @@ def _rewritten(data: bytes, change: Callable[[Frame, _Headers, bytes], bytes]) -
         (":content-type", "application/json"),
         (":message-type", "event"),
     ]
-    return change(frame, headers, (frame.data or "").encode())
+    return change(frame, headers, json_bytes(frame.data or ""))
 
 
 def _only_frame(data: bytes) -> Frame | None:

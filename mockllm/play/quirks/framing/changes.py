@@ -14,6 +14,7 @@ from itertools import cycle, pairwise
 
 from mockllm.core.errors import StreamFormatError
 from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.play.quirks.base import BytesChange, Context, parametrised
 from mockllm.play.quirks.streams import end_position
 from mockllm.wire.framing.carrier import Carrier
@@ -188,10 +189,7 @@ def _spread(timed: TimedBytes) -> TimedBytes:
     lines = list(re.finditer(_START + rb"data: ?([^\r\n]*)", timed.data))
     if value is None or len(lines) != 1:
         return timed
-    try:
-        text = json.dumps(value, ensure_ascii=False, indent=1).encode()
-    except UnicodeEncodeError:  # a lone surrogate, which JSON can hold only as an escape
-        return timed
+    text = json_bytes(json.dumps(value, ensure_ascii=False, indent=1))
     spread = text.replace(b"\n", _line_end([timed]) + b"data: ")
     begin, end = lines[0].span(1)
     return TimedBytes(timed.at, timed.data[:begin] + spread + timed.data[end:])

@@ -195,12 +195,7 @@ def _multiline(frame: Frame) -> Frame:
         value = json.loads(frame.data)
     except ValueError:
         return frame
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair cannot be UTF-8, only an escape
-        text = json.dumps(value, indent=1)
-    return replace(frame, data=text)
+    return replace(frame, data=json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def _sizes(seed: str, low: int, high: int) -> Iterator[int]:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from mockllm.core.jsontext import compact
+from mockllm.core.text import HALF_PAIR
 from mockllm.play.tapes.captured import CUTS, Captured, Tape, dump_tape
 from mockllm.play.tapes.recorded_turn import RecordedTurn
 from mockllm.record.recording.drafting.conversations import Placement
@@ -246,6 +247,8 @@ def with_files(
 
     def stored(text: str | None, most: int) -> str | None:
         if text is None or len(text) <= most or isinstance(text, TextFile):
+            return text
+        if HALF_PAIR.search(text) is not None:  # only YAML has an escape for it
             return text
         file = TextFile(text, new_file(".txt"))
         files[file.file] = text.encode()

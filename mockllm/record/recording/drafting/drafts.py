@@ -98,6 +98,12 @@ class Drafting:
     def add(self, exchange: Captured, origin: Origin = LIVE) -> tuple[Draft, ...]:
         """The scenario that an exchange belongs to, whole, with the one that ignores more than it
         did, and the competing ones that need a further condition now."""
+        try:
+            return self._drafts(exchange, origin)
+        except RecursionError:  # JSON may be as deep as it can be read
+            return (Draft(None, report=(Line(exchange.source, "skipped", _TOO_DEEP),)),)
+
+    def _drafts(self, exchange: Captured, origin: Origin) -> tuple[Draft, ...]:
         found = detected(exchange)
         if found.protocol is None:
             return (self._route(exchange, origin, found.reason),)
@@ -162,8 +168,17 @@ class Drafting:
         return Draft(scenario, {turn.spec.recorded.file: turn}, (line,), base, origin.stem)
 
     def written(self, draft: Draft, as_written: Draft) -> None:
-        """Takes over what a folder changed in a draft: the name, the match."""
-        if draft.scenario is None or as_written.scenario is None:
+        """Takes over what a folder changed in a draft: the name, the match. A conversation that it
+        could not write goes on from what is there."""
+        if draft.scenario is None:
+            return
+        if as_written.scenario is None:
+            conversation = self._conversations[draft.scenario.name]
+            if draft.base is None:
+                conversation.group = _UNWRITTEN
+                self._matches.drop(conversation)
+            else:
+                self._change(conversation, draft.base)
             return
         conversation = self._conversations.pop(draft.scenario.name)
         self._change(conversation, as_written.scenario)
@@ -427,6 +442,11 @@ def _understood(
 def _ignored_by(scenario: Scenario) -> Ignored:
     return scenario.match.ignore if scenario.match is not None else ()
 
+
+_TOO_DEEP = "the request or its answer is nested too deeply"
+
+_UNWRITTEN = "\0"
+"""The group of conversations that are in no file: no exchange belongs to them."""
 
 _NUMBERED = re.compile(r"-\d+$")
 

@@ -23,6 +23,7 @@ from mockllm.scenario.check import text_operators
 from mockllm.scenario.ignoring import PLACEHOLDERS, competing, normal_text, normal_value
 from mockllm.scenario.model import AnyText, Ignored, Match, Scenario, TextCondition
 from mockllm.scenario.precedence import user_condition
+from mockllm.scenario.reading.tables import is_tool_name
 from mockllm.wire.protocols import PROTOCOLS
 
 Condition = Literal["user", "system", "model", "tools"]
@@ -108,7 +109,7 @@ class Matches:
                 return replace(match, system=self.condition(request.system, match.ignore))
             case "model" if request.model:
                 return replace(match, model=_GLOB.sub(r"[\1]", request.model))
-            case "tools" if request.tools:
+            case "tools" if request.tools and all(is_tool_name(t.name) for t in request.tools):
                 return replace(match, tools=tuple(tool.name for tool in request.tools))
             case "stream":
                 return replace(match, stream=request.stream)

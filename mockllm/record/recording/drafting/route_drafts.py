@@ -7,6 +7,7 @@ import mimetypes
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -23,7 +24,7 @@ from mockllm.scenario import model as m
 from mockllm.scenario.check import text_operators
 from mockllm.scenario.reading.routes import is_path
 from mockllm.scenario.route_model import RouteAnswer, RouteSpec
-from mockllm.wire.protocols.values import json_value, utf8_text
+from mockllm.wire.protocols.values import sendable_value, utf8_text
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
@@ -37,7 +38,7 @@ _NOTHING: Any = object()
 """In place of a value of which nothing is a condition."""
 
 _MAX_BRACKETS = 40
-"""JSON with more brackets is written as text; YAML has a bound on nesting."""
+"""JSON with more brackets is written as text, and is no condition; YAML has a bound on nesting."""
 
 
 def route_of(exchange: Captured) -> RouteSpec:
@@ -116,7 +117,8 @@ def _condition(body: Any) -> Any:
     fields = _kept({name: _file_condition(value) for name, value in body.items()})
     if fields is _NOTHING:
         return None
-    if len(compact(fields)) <= _MOST_CONDITION and not any(text_operators(fields)):
+    text = compact(fields)
+    if len(text) <= _MOST_CONDITION and _is_shallow(text) and not any(text_operators(fields)):
         return fields
     short = {
         name: value
@@ -142,7 +144,12 @@ def _kept(value: Any) -> Any:
     if isinstance(value, list):
         items = [_kept(item) for item in value]
         return _NOTHING if _NOTHING in items else items
-    return _NOTHING if _changes(value) else value
+    return _NOTHING if _changes(value) or not _is_json(value) else value
+
+
+def _is_json(value: Any) -> bool:
+    """Whether JSON has a value: clients send NaN, too, as Python writes it."""
+    return not isinstance(value, float) or isfinite(value)
 
 
 def _changes(value: Any) -> bool:
@@ -180,9 +187,12 @@ def _body(body: bytes, kind: str, stem: str) -> tuple[RouteAnswer, bytes | None]
 
 def _json(text: str) -> Any:
     """The JSON object or list; None for another text, or for one that YAML may nest too deeply."""
-    value = json_value(text)
-    shallow = text.count("[") + text.count("{") < _MAX_BRACKETS
-    return value if isinstance(value, dict | list) and shallow else None
+    value = sendable_value(text)
+    return value if isinstance(value, dict | list) and _is_shallow(text) else None
+
+
+def _is_shallow(text: str) -> bool:
+    return text.count("[") + text.count("{") < _MAX_BRACKETS
 
 
 def _ending(kind: str) -> str:

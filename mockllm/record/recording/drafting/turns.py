@@ -8,7 +8,6 @@ tape has the exact bytes.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -57,7 +56,7 @@ from mockllm.scenario.part_model import (
     TokenSpec,
     ToolPart,
 )
-from mockllm.scenario.reading.tables import TOOL_NAME
+from mockllm.scenario.reading.tables import is_tool_name
 from mockllm.wire.protocols.base import Reply, WireProtocol
 from mockllm.wire.protocols.extra import added_fields, added_to_error, in_envelope
 from mockllm.wire.protocols.route_matching import Detected
@@ -126,7 +125,6 @@ def _encoded(
     return [json.loads(text) for text in data]
 
 
-_VALID_NAME = re.compile(TOOL_NAME).fullmatch
 _MAX_SPLIT = 1_000_000
 
 
@@ -205,7 +203,7 @@ def _call(call: ToolCall, *, repeated: bool) -> ToolPart:
         _id(call.id),
         arguments or None,
         malformed=repeated
-        or not _VALID_NAME(call.name)
+        or not is_tool_name(call.name)
         or not (call.custom or is_object(arguments or "{}")),
         split=_split(call.fragments),
         signature=call.signature,
@@ -301,7 +299,7 @@ def echoed(turn: ModelTurn) -> m.TurnSpec:
     reply: list[AnyPart] = [TextPart(turn.text)] if turn.text else []
     for call in turn.calls:
         arguments = call.arguments or None
-        malformed = not _VALID_NAME(call.name) or not is_object(call.arguments or "{}")
+        malformed = not is_tool_name(call.name) or not is_object(call.arguments or "{}")
         reply.append(ToolPart(call.name, call.id or None, arguments, malformed))
     return _loadable(m.TurnSpec(reply=tuple(reply) or (PausePart(0),)))[0]
 

@@ -128,12 +128,18 @@ class Folder:
         Returns:
             what was written, with the names of its files. It has another name where its own is
             taken, or where another recorder has changed the scenario that it takes the place of;
-            its report has that name.
+            its report has that name. One that could not be loaded again is not written, and its
+            report says why: a file that no one can load would keep all beside it from being loaded.
         """
         if draft.scenario is None:
             return draft
         with self.group():
-            return self._write(draft)
+            try:
+                return self._write(draft)
+            except ScenarioError as error:
+                if not draft.report:
+                    raise
+                return _unwritten(draft, error)
 
     def _write(self, draft: Draft) -> Draft:
         assert self._group is not None
@@ -267,19 +273,25 @@ class Folder:
 
         Args:
             files: that will be written before.
+
+        Raises:
+            ScenarioError: it cannot be loaded.
         """
+
+        def beside(name: str) -> bytes:
+            return files[name] if name in files else self._content(name)
+
         if base is None or not _extends(scenario, base):
-            return dump(scenario)
+            text = dump(scenario)
+            loads(text, read_file=beside)
+            return text
         known = self._texts.get(base.name)
         written = known or self._content(self._files[base.name]).decode()
         added = dump(replace(scenario, turns=scenario.turns[len(base.turns) :]))
         longer = written.rstrip("\n") + "\n" + added[added.index(_TURNS) + len(_TURNS) :]
         if known is not None:
+            loads(added, read_file=beside)
             return longer
-
-        def beside(name: str) -> bytes:
-            return files[name] if name in files else self._content(name)
-
         try:
             loaded = loads(longer, read_file=beside)
             return longer if loaded == (scenario,) else dump(scenario)
@@ -293,6 +305,12 @@ class Folder:
         if self._group is not None and name in self._group.beside:
             return True
         return (self.path / name).exists()
+
+
+def _unwritten(draft: Draft, error: ScenarioError) -> Draft:
+    why = f"it cannot be written: {error.problems[0].message}"
+    report = tuple(Line(line.source, "skipped", why, lost=True) for line in draft.report)
+    return Draft(None, report=report)
 
 
 def _renamed(line: Line, old: str, name: str) -> Line:

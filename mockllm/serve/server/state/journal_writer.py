@@ -110,6 +110,11 @@ class _Waiting:
     queued: bool = False
     over: bool = False
 
+    @property
+    def made_job(self) -> bool:
+        """Whether its answer is looked up, and no answer of a model: a batch, a file, a job."""
+        return self.has_answer and self.exchange.played.model is None
+
 
 class JournalWriter:
     """Takes journal entries, and writes them to a store.
@@ -307,10 +312,15 @@ class JournalWriter:
         by_session: dict[str, list[_Waiting]] = {name: [] for name in (*lost, *marks)}
         for entry in entries:
             by_session.setdefault(entry.session, []).append(entry)
-        return [
-            self._batch(name, some, lost.get(name, {}), tuple(marks.get(name, ())))
-            for name, some in by_session.items()
-        ]
+        batches = []
+        for name, some in by_session.items():
+            others = [entry for entry in some if not entry.made_job]
+            batches.append(
+                self._batch(name, others, lost.get(name, {}), tuple(marks.get(name, ())))
+            )
+            # Each for itself: lists of jobs read all of them, and nothing of other requests.
+            batches += [self._batch(name, [entry], {}, ()) for entry in some if entry.made_job]
+        return batches
 
     def _batch(
         self,

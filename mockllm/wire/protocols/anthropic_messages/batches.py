@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mockllm.core.errors import RequestError
-from mockllm.core.jsontext import parse_object
+from mockllm.core.jsontext import json_bytes, parse_object
 from mockllm.core.record import record
 from mockllm.wire.protocols.anthropic_messages.service import page
 from mockllm.wire.protocols.base import Operation, created_at, dumps, rfc3339
@@ -156,7 +156,7 @@ def _results(call: JobCall) -> JobReply:
         results = [_result(outcome) for outcome in work.outcomes]
     named = zip(batch.custom_ids, results, strict=True)
     text = "".join(dumps({"custom_id": id, "result": result}) + "\n" for id, result in named)
-    return JobReply(text.encode("utf-8", "surrogatepass"), content_type="application/x-jsonl")
+    return JobReply(json_bytes(text), content_type="application/x-jsonl")
 
 
 def _result(outcome: WorkOutcome) -> Json:

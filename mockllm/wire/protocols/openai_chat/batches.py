@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mockllm.core.errors import RequestError
-from mockllm.core.jsontext import parse_object
+from mockllm.core.jsontext import json_bytes, parse_object
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.wire.protocols.base import Operation, created_at, dumps
@@ -188,7 +188,7 @@ def _output(batch: _Batch, letter: str) -> OpenAIFile | None:
     lines = list(_outcome_lines(batch, failed=letter == "e"))
     if not lines:
         return None
-    content = "".join(dumps(line) + "\n" for line in lines).encode("utf-8", "surrogatepass")
+    content = json_bytes("".join(dumps(line) + "\n" for line in lines))
     kind = "error" if letter == "e" else "output"
     id = _output_id(batch, letter)
     return OpenAIFile(id, f"{batch.id}_{kind}.jsonl", "batch_output", content)

@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from mockllm.core.errors import ScenarioError
 from mockllm.core.http import NO_TARGET
 from mockllm.play.replay.call import ApiCall
 from mockllm.play.replay.compilation.tape_player import is_unedited
@@ -18,6 +17,7 @@ from mockllm.record.recording.drafting.conversations import text_of
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.record.recording.store import locks as locking
 from mockllm.record.recording.store.folder import Folder
+from mockllm.scenario.model import Match
 from mockllm.wire.protocols import PROTOCOLS
 from tests.record.recording.exchanging import answer, calling, failure, model, result, timed, user
 
@@ -43,11 +43,15 @@ def files(path):
 
 
 def write(folder, *exchanges, **options):
-    """Drafts and writes exchanges one after the other, as a recorder does."""
+    """Drafts and writes exchanges one after the other, as a recorder does; the lines about them."""
     drafting = Drafting(known=folder.scenarios(), tape=folder.tape, **options)
+    lines = []
     for exchange in exchanges:
         for draft in drafting.add(exchange):
-            drafting.written(draft, folder.write(draft))
+            written = folder.write(draft)
+            drafting.written(draft, written)
+            lines += written.report
+    return lines
 
 
 def test_a_scenario_and_its_tapes(path):
@@ -241,13 +245,14 @@ def test_killed_at_any_step(path, monkeypatch, at):
 
 
 def test_a_conversation_that_is_too_long_is_refused(path, monkeypatch):
-    """A file that could not be loaded again is not written."""
+    """A file that could not be loaded again is not written; shorter answers go on in it."""
     monkeypatch.setattr("mockllm.record.recording.store.folder.MAX_FILE", 800)
     folder = Folder(path)
     write(folder, answer(HELLO, "hi"))
-    with pytest.raises(ScenarioError, match="too long"):
-        write(folder, answer(MORE, "x" * 1000))
-    assert all_texts(path) == {"hello": ["hi"]}
+    line, shorter = write(folder, answer(MORE, "x" * 1000), answer(MORE, "yes"))
+    assert (line.outcome, line.lost, shorter.outcome) == ("skipped", True, "neutral")
+    assert "too long" in line.description
+    assert all_texts(path) == {"hello": ["hi", "yes"]}
 
 
 def test_a_file_of_several_scenarios_is_not_rewritten(path):
@@ -258,3 +263,28 @@ def test_a_file_of_several_scenarios_is_not_rewritten(path):
     file.write_text(file.read_text() + "---\nscenario: beside\nturns: [{reply: {text: mine}}]\n")
     write(Folder(path), answer(MORE, "yes"))
     assert all_texts(path) == {"hello": ["hi"], "beside": ["mine"], "hello-2": ["hi", "yes"]}
+
+
+def test_what_cannot_be_loaded_is_not_written(path):
+    """A draft that the loader refuses is reported, and not in the folder: one such file would keep
+    all beside it from being loaded. What comes after it belongs to what is there."""
+    folder = Folder(path)
+    drafting = Drafting()
+    outcomes = []
+    for number, exchange in enumerate(
+        [answer(HELLO, "hi"), answer(MORE, "yes"), answer(MORE, "a")]
+    ):
+        (draft,) = drafting.add(exchange)
+        if number == 0:
+            refused = Match(user=draft.scenario.match.user, body={"top_p": float("nan")})
+            draft = dataclasses.replace(
+                draft, scenario=dataclasses.replace(draft.scenario, match=refused)
+            )
+        written = folder.write(draft)
+        drafting.written(draft, written)
+        outcomes += [(line.outcome, line.lost) for line in written.report]
+        if number == 0:
+            assert "it cannot be written: must be a number" in written.report[0].description
+            assert files(path) == []
+    assert outcomes == [("skipped", True), ("neutral", False), ("neutral", False)]
+    assert sorted(all_texts(path).values()) == [["a"], ["yes"]]

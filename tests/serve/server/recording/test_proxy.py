@@ -14,17 +14,21 @@ from mockllm.core.errors import UsageError
 from mockllm.play.replay.loading import load
 from mockllm.scenario.model import Http
 from mockllm.serve.server.options import RecordOptions
+from tests.cases import for_all
 from tests.serve.server.recording.odd_upstream import (
     CHUNKED,
     EVENTS,
+    OddUpstream,
     call,
     delta,
     finish,
     script,
     text_events,
 )
-from tests.serve.server.recording.recorded_server import PATH, chat, exchanges
+from tests.serve.server.recording.recorded_server import PATH, Recording, chat, exchanges
 from tests.timeouts import GIVE_UP
+
+JSON = {"content-type": "application/json"}
 
 
 def body_of(parts):
@@ -648,3 +652,47 @@ def test_all_forwards_again_and_overwrites(recorder):
     with recorder.replaying(speed=0) as client:
         assert b"new" in client.post(PATH, json=chat()).content
     assert sorted(file.suffix for file in recorder.folder.glob("hello*")) == [".jsonl", ".yaml"]
+
+
+_HALF = r"\ud83d"
+HALVES = {
+    "text": '{"model": "m", "messages": [{"role": "user", "content": "cut HALF"}]}',
+    "system": '{"model": "m", "messages": [{"role": "system", "content": "HALF"},'
+    ' {"role": "user", "content": "hi"}]}',
+    "model": '{"model": "HALF", "messages": [{"role": "user", "content": "hi"}]}',
+    "tool": '{"model": "m", "messages": [{"role": "user", "content": "hi"}],'
+    ' "tools": [{"type": "function", "function": {"name": "HALF"}}]}',
+    "key": '{"model": "m", "messages": [{"role": "user", "content": "hi"}], "HALF": 1}',
+    "route": '{"q": "HALF", "HALF": ["HALF"]}',
+}
+ANSWERED = json.dumps({"choices": [{"message": {"role": "assistant", "content": "so \ud83d"}}]})
+
+
+@for_all("apart", [True, False])
+def test_half_a_character_is_recorded_as_it_came(tmp_path, apart):
+    """JSON can have half of a surrogate pair wherever it has a text. What is written can be read,
+    the request finds its recording again, and the answer has the same bytes; another half is
+    another text."""
+    sent = {where: body.replace("HALF", _HALF).encode() for where, body in HALVES.items()}
+    paths = {where: "/v1/odd" if where == "route" else PATH for where in sent}
+    with OddUpstream() as upstream:
+        recorder = Recording(tmp_path / str(apart), upstream)
+
+        async def plain(request, wire):
+            await wire.body(ANSWERED.encode(), "Content-Type: application/json")
+
+        upstream.script = plain
+        with recorder.recording(apart=apart):
+            answers = [
+                recorder.http.post(paths[where], content=body, headers=JSON)
+                for where, body in sent.items()
+            ]
+    assert [line.outcome for line in recorder.lines] == ["neutral"] * len(sent)
+    assert not any(line.not_found or line.lost for line in recorder.lines)
+    with recorder.replaying(speed=0) as client:
+        for (where, body), recorded in zip(sent.items(), answers, strict=True):
+            played = client.post(paths[where], content=body, headers=JSON)
+            assert played.content == recorded.content == ANSWERED.encode(), where
+        other = sent["text"].replace(_HALF.encode(), rb"\ude00")
+        assert client.post(PATH, content=other, headers=JSON).status_code == 404
+        assert len(exchanges(client)) == len(sent) + 1
