@@ -35,5 +35,5 @@ def test_other_ways_to_name_it_are_seen() -> None:
 def test_modules_that_read_it_by_way_of_others_are_found() -> None:
     """The page that tests/docs makes, and chunks that stand in a module with recorded streams."""
     found = {path.relative_to(TESTS).as_posix() for path in modules_that_import(CORPUS)}
-    assert {"docs/test_freshness_page.py", "protocols/test_openai_chat_unread.py"} <= found
+    assert {"docs/test_freshness_page.py", "wire/protocols/test_openai_chat_unread.py"} <= found
     assert "test_alone.py" not in found

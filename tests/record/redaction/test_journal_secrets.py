@@ -266,6 +266,9 @@ def test_the_tables_reach_the_journal_and_the_recording(recorded_output):
     for (case, _), entry in zip(SECRETS, recorded_output.journal, strict=True):
         if isinstance(case, dict):
             (name,) = case
+            if name.lower() == "proxy-authorization":  # which ends at the proxy
+                assert name.lower() not in entry["headers"]
+                continue
             assert "***" in entry["headers"][name.lower()]
         else:
             assert entry["path"].count("&") == case.count("&")
