@@ -16,7 +16,7 @@ from dataclasses import replace
 from mockllm.core.errors import NoMatchError
 from mockllm.core.request import Request
 from mockllm.play.matching.conversation import ModelTurn, Selection, calls_agree, text_agrees
-from mockllm.play.matching.request_validation import judged_request
+from mockllm.play.matching.request_validation import judged_alone, judged_request
 from mockllm.scenario.model import Expect, Scenario, Taken, TurnSpec
 from mockllm.wire.protocols import PROTOCOLS
 
@@ -88,6 +88,7 @@ def way_of(
     start: int,
     turns: Sequence[ModelTurn],
     known: Sequence[_Step] = (),
+    judged: dict[tuple[int, int], int | None] | None = None,
 ) -> Scenario:
     """A scenario as a conversation goes.
 
@@ -95,7 +96,11 @@ def way_of(
         start: the index of the message at which the conversation begins.
         turns: the turns of the model since then.
         known: the forms that are known to have answered before these turns.
+        judged: keeps which form answered, by the end of a turn of the model and the index of the
+            scenario's turn, where that depends on no beginning (None: where it does): for further
+            ways of the same scenario in the same request.
     """
+    judged = {} if judged is None else judged
     steps = list(known)
     step = _next_step(scenario, *known[-1]) if known else 0
     for turn in turns:
@@ -104,8 +109,14 @@ def way_of(
         index, form = scenario.steps[step], 0
         spec = scenario.turns[index]
         if spec.branches:
-            way = _way(scenario, [*steps, ((index, 0, step), spec)])
-            form = branch_number(spec, request.api, _holds_before(way, request, start, turn))
+            place = turn.end, index
+            if place not in judged:
+                judged[place] = _branch_alone(spec, request, turn)
+            found = judged[place]
+            if found is None:
+                way = _way(scenario, [*steps, ((index, 0, step), spec)])
+                found = branch_number(spec, request.api, _holds_before(way, request, start, turn))
+            form = found
         if spec.forms()[form].one_of:
             form = _drawn(spec.forms()[form].drawn(form), turn, request.api, scenario, len(steps))
         steps.append(((index, form, step), spec.forms()[form]))
@@ -118,7 +129,10 @@ def way_of(
 
 def _way(scenario: Scenario, steps: Sequence[_Step]) -> Scenario:
     # A turn that repeats stands in the way as often as it answered.
-    turns = [spec if spec.repeat is True else replace(spec, repeat=False) for _, spec in steps]
+    turns = [
+        replace(spec, repeat=False) if spec.repeat and spec.repeat is not True else spec
+        for _, spec in steps
+    ]
     path = tuple([taken for taken, _ in steps])
     return replace(scenario, turns=tuple(turns), path=path, restart=False)
 
@@ -138,11 +152,37 @@ def _next_step(scenario: Scenario, taken: Taken, form: TurnSpec) -> int | None:
     return 0 if scenario.restart else None
 
 
+def _branch_alone(spec: TurnSpec, request: Request, turn: ModelTurn) -> int | None:
+    """The number of the form of a turn that answered before a turn of the model; None where that
+    depends on results, and so on the way before."""
+    earlier, protocol = _before(request, turn), PROTOCOLS[request.api]
+
+    def judge(condition: Expect) -> bool:
+        judged = judged_alone(condition, earlier, protocol)
+        if judged is None:
+            raise _NeedsWayError
+        return all(condition.met for condition in judged)
+
+    try:
+        return branch_number(spec, request.api, judge)
+    except _NeedsWayError:
+        return None
+
+
+class _NeedsWayError(Exception):
+    """A condition depends on the turns before."""
+
+
+def _before(request: Request, turn: ModelTurn) -> Request:
+    """The request as it was before a turn of the model."""
+    first = turn.end - len(turn.messages) + 1
+    return replace(request, messages=request.messages[:first])
+
+
 def _holds_before(way: Scenario, request: Request, start: int, turn: ModelTurn) -> Holds:
     """A judge of conditions by the messages before a turn of the model."""
-    first = turn.end - len(turn.messages) + 1
-    earlier = replace(request, messages=request.messages[:first])
-    return holds(Selection(way, len(way.turns) - 1, len(way.turns) - 1, start), earlier)
+    last = len(way.turns) - 1
+    return holds(Selection(way, last, last, start), _before(request, turn))
 
 
 def holds(selection: Selection, request: Request) -> Holds:

@@ -38,6 +38,9 @@ def judged_request(
     selection: Selection, conditions: Expect, request: Request, protocol: WireProtocol
 ) -> list[JudgedCondition]:
     """Every condition in the `request` of the selected turn."""
+    alone = judged_alone(conditions, request, protocol)
+    if alone is not None:
+        return alone
     scenario = selection.scenario
     earlier = [
         planned_calls(scenario, position, protocol.name) or ()
@@ -53,6 +56,18 @@ def judged_request(
         conditions = _without_tools(conditions)
     expect = results_by_id(conditions, [id for _, id in calls], before)
     return list(judged_expectations(expect, request, messages[selection.start :], calls))
+
+
+def judged_alone(
+    conditions: Expect, request: Request, protocol: WireProtocol
+) -> list[JudgedCondition] | None:
+    """Every condition of a `request` that depends on no results of tools, and so on no earlier
+    turn; None where one does."""
+    if not protocol.client.tool_fields:
+        conditions = _without_tools(conditions)
+    if any(entry.results for _, entry in with_entries(conditions)):
+        return None
+    return list(judged_expectations(conditions, request, ()))
 
 
 def check_continuation(selection: Selection, request: Request, protocol: WireProtocol) -> None:

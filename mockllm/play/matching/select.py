@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from operator import attrgetter
 
 from mockllm.core.errors import NoMatchError
@@ -314,12 +314,16 @@ class Search:
         served: the scenarios that may answer.
         headers: with lower-case names.
         turns: those of the model in the history that the request carries.
+        judged: as `way_of` keeps it, by the name of the scenario.
     """
 
     served: ScenarioIndex
     request: Request
     headers: Mapping[str, str]
     turns: Sequence[ModelTurn]
+    judged: dict[str, dict[tuple[int, int], int | None]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def candidates(
         self, wanted: Callable[[Scenario], bool] = lambda scenario: True
@@ -510,7 +514,8 @@ class Search:
         from mockllm.play.matching.branching import way_of  # few scenarios need it
 
         start, first = beginning
-        return way_of(scenario, self.request, start, self.turns[first:])
+        judged = self.judged.setdefault(scenario.name, {})
+        return way_of(scenario, self.request, start, self.turns[first:], judged=judged)
 
     def _beginnings(self) -> Iterator[Beginning]:
         """Where a conversation may begin, the earliest first."""

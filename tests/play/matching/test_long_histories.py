@@ -27,6 +27,12 @@ SCENARIOS = {
 }
 
 
+VARYING = (
+    f"{_USER}turns:\n{_TURN}    repeat: true\n    when:\n"
+    "      - user: {contains: stop}\n        reply: {text: bye}\n"
+)
+
+
 def _calls(yaml: str, turns: int) -> int:
     """How many functions are called to select a turn for a history whose last turn is another
     one, so that each beginning but the last is doubtful."""
@@ -59,3 +65,9 @@ def _calls(yaml: str, turns: int) -> int:
 def test_four_times_the_turns_take_four_times_the_work(name: str) -> None:
     """Counted in calls of functions."""
     assert _calls(SCENARIOS[name], 800) < 4.5 * _calls(SCENARIOS[name], 200)
+
+
+def test_conditions_of_turns_are_judged_once() -> None:
+    """However many beginnings a conversation may have whose turns have conditions: for each the way
+    is put together anew, which is a step of the history for each, and no more."""
+    assert _calls(VARYING, 200) < 20 * _calls(VARYING, 50)
