@@ -8,7 +8,7 @@ requests that need it, and no other. Operations on shared state are carried out 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -476,7 +476,7 @@ def _target(endpoint: Endpoint) -> Target | None:
 
 _Result = TypeVar("_Result")
 
-CarryOut = Callable[[SharedSession, StateOperation], Awaitable[None]]
+CarryOut = Callable[[SharedSession, Sequence[StateOperation]], Awaitable[None]]
 """Carries out an operation on shared state; its outcome is known to the session afterwards."""
 
 
@@ -507,8 +507,7 @@ class DeferredWork:
             except StateNotReadError as missing:
                 assert self._carry_out is not None
                 assert isinstance(session, SharedSession)
-                for operation in missing.operations:
-                    await self._carry_out(session, operation)
+                await self._carry_out(session, missing.operations)
 
     async def _finish(self, owner: object, missing: NotDoneError) -> Callable[[], Any]:
         key = (owner, missing.key)

@@ -261,6 +261,8 @@ class Stored:
         played: the turns that were played, in the order of their first time.
         forgotten: the requests of which only the outcome is left, by outcome.
         gone: the processes that ended without a word.
+        begun: when the session was made, or made anew; another one if it is not the same.
+        first, last: the numbers of the oldest and the latest packed entries; 0 for none.
     """
 
     entries: Sequence[bytes] = ()
@@ -269,6 +271,9 @@ class Stored:
     evicted: bool = False
     gaps: tuple[str, ...] = ()
     gone: Collection[str] = ()
+    begun: float = 0.0
+    first: int = 0
+    last: int = 0
 
 
 def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: float = 0.0) -> bytes:
@@ -325,33 +330,99 @@ def _tuples(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {name: tuple(value) if type(value) is list else value for name, value in values}
 
 
+_New = Callable[[str], Session]
+_Record = Callable[[Session, Exchange], None]
+
+
 def restore(
-    name: str,
-    stored: Stored,
-    new: Callable[[str], Session] = Session,
-    record: Callable[[Session, Exchange], None] = Session.record,
+    name: str, stored: Stored, new: _New = Session, record: _Record = Session.record
 ) -> Session:
     """The session as one process would have it that had answered all requests.
 
     Its entries are in the order in which the requests arrived.
     """
-    session = new(name)
-    session.evicted, session.gaps = stored.evicted, stored.gaps
-    session.forget_earlier(stored.forgotten or {})
-    latest: dict[_Key, Exchange] = {}
-    for packed in stored.entries:
-        latest.update(unpack(packed))
-    for by, exchange in latest.items():
-        if exchange.in_use and by[0] in stored.gone:
-            exchange.sent.report(ENDED_EARLY)
-            exchange.settle()
-    turns: set[tuple[str | None, int | None]] = set()
-    for exchange in sorted(latest.values(), key=lambda exchange: exchange.received.at):
-        turn = (exchange.scenario, exchange.turn)
-        if exchange.played.recorded and exchange.played.attempt == 1:
-            exchange.note_repeat(turn in turns)
-        turns.add(turn)
-        record(session, exchange)
-    for scenario, index in stored.played:
-        session.note_played(scenario, index)
-    return session
+    return SessionReader(name).read(stored, unpack_all(stored.entries), new, record)
+
+
+def unpack_all(packed: Iterable[bytes]) -> dict[tuple[str, int], Exchange]:
+    """The exchanges by the process that wrote each and its number there: of one that was written
+    again, the latest."""
+    return {key: exchange for each in packed for key, exchange in unpack(each)}
+
+
+class SessionReader:
+    """Restores a session, and goes on where it stopped when more was written.
+
+    Attributes:
+        after: the number of the latest packed entries that were read; 0 for none.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.after = name, 0
+        self._stored = Stored()
+        self._latest: dict[_Key, Exchange] = {}
+        self._in_use: set[_Key] = set()
+        self._turns: set[tuple[str | None, int | None]] = set()
+        self._last_at = 0.0
+        self._session: Session | None = None
+
+    @property
+    def size(self) -> int:
+        """An estimate of the memory of its session, in bytes."""
+        return 0 if self._session is None else self._session.memory
+
+    def goes_on(self, stored: Stored) -> bool:
+        """Whether what was stored after `after` follows on what was read: nothing before it has
+        gone."""
+        before = self._stored
+        is_same = (stored.begun, stored.evicted) == (before.begun, before.evicted)
+        kept = (stored.first, stored.forgotten) == (before.first, before.forgotten)
+        return self._session is None or (is_same and (kept or not before.last))
+
+    def read(
+        self,
+        stored: Stored,
+        fresh: Mapping[tuple[str, int], Exchange],
+        new: _New = Session,
+        record: _Record = Session.record,
+    ) -> Session:
+        """The session with what was stored after `after`, which `goes_on`.
+
+        Args:
+            fresh: its exchanges.
+            new, record: make a session and fill it, where it is restored as a whole.
+        """
+        rewritten = bool(self._latest.keys() & fresh.keys())
+        self._latest.update(fresh)
+        self._in_use = {key for key in self._in_use | fresh.keys() if self._latest[key].in_use}
+        ended = [key for key in self._in_use if key[0] in stored.gone]
+        for key in ended:
+            self._latest[key].sent.report(ENDED_EARLY)
+            self._latest[key].settle()
+        self._in_use.difference_update(ended)
+        added = sorted(fresh.values(), key=_arrival)
+        is_late = bool(added) and added[0].received.at < self._last_at
+        session = self._session
+        if session is None or rewritten or ended or is_late:
+            session = self._session = new(self.name)
+            session.forget_earlier(stored.forgotten or {})
+            self._turns = set()
+            added = sorted(self._latest.values(), key=_arrival)
+        else:
+            record = Session.record
+        for exchange in added:
+            turn = (exchange.scenario, exchange.turn)
+            if exchange.played.recorded and exchange.played.attempt == 1:
+                exchange.note_repeat(turn in self._turns)
+            self._turns.add(turn)
+            record(session, exchange)
+            self._last_at = exchange.received.at
+        for scenario, index in stored.played:
+            session.note_played(scenario, index)
+        session.evicted, session.gaps = stored.evicted, stored.gaps
+        self._stored, self.after = stored, max(self.after, stored.last)
+        return session
+
+
+def _arrival(exchange: Exchange) -> float:
+    return exchange.received.at

@@ -106,6 +106,30 @@ class RedisStore:
             case Count(key, by):
                 return int(await self._run("count", session, f"count {key}", by))
 
+    async def look_up(self, session: str, operations: Sequence[StateOperation]) -> list[Any]:
+        transact, facts = self._connection.transact, self._key(session, "facts")
+        answers, journal = self._key(session, "answers"), self._key(session, "journal")
+        found = await transact(
+            *(
+                command("zscore", answers, operation.id)
+                if isinstance(operation, FindAnswer)
+                else command("hget", facts, f"count {operation.key}")
+                for operation in operations
+                if isinstance(operation, FindAnswer | Count)
+            )
+        )
+        outcomes: list[Any] = [None] * len(operations)
+        places, reads = [], []
+        for place, (operation, value) in enumerate(zip(operations, found, strict=True)):
+            if isinstance(operation, Count):
+                outcomes[place] = int(value or 0)
+            elif value is not None:
+                places.append(place)
+                reads.append(command("xrange", journal, int(value), int(value)))
+        for place, batches in zip(places, await transact(*reads), strict=True):
+            outcomes[place] = batches[0][1][b"entries"] if batches else None
+        return outcomes
+
     async def _find_answer(self, session: str, id: str) -> bytes | None:
         call, journal = self._connection.call, self._key(session, "journal")
         number = await call("zscore", self._key(session, "answers"), id)
@@ -218,11 +242,14 @@ class RedisStore:
         gone = tuple(name.decode() for name in evicted)
         return Names(tuple(living), tuple(name for name in gone if name not in living))
 
-    async def load(self, session: str) -> Stored | None:
+    async def load(self, session: str, after: int = 0) -> Stored | None:
+        stream = self._key(session, "journal")
         outcomes = await self._connection.transact(
             command("zscore", self._key("sessions"), session),
             command("zscore", self._key("evicted"), session),
-            command("xrange", self._key(session, "journal")),
+            command("xrange", stream, f"{after + 1}-0"),
+            command("xrange", stream, count=1),
+            command("xrevrange", stream, count=1),
             command("zrange", self._key(session, "played"), 0, -1),
             command("hgetall", self._key(session, "forgotten")),
             command("hget", self._key(session, "facts"), "begun"),
@@ -230,7 +257,9 @@ class RedisStore:
             command("smembers", self._key(session, "marks")),
             command("zrange", self._key("ended-unseen"), 0, -1),
         )
-        used, evicted, journal, played, forgotten, begun, ended, marks, unseen = outcomes
+        used, evicted, journal, oldest, latest, played, forgotten, begun, ended, marks, unseen = (
+            outcomes
+        )
         if used is None and evicted is None:
             return None
         ends = [(name.decode(), at) for name, at in ended]
@@ -249,6 +278,8 @@ class RedisStore:
                 if name in marked or (name in anywhere and at >= since)
             ),
             {name for name, _ in ends},
+            since,
+            *(int(batch[0][0].split(b"-")[0]) if batch else 0 for batch in (oldest, latest)),
         )
 
     async def create(self, session: str, setup: Setup | None) -> bool:

@@ -7,14 +7,14 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from functools import partial
+from contextlib import suppress
 
 from cachetools import LRUCache
 
 from mockllm.core.errors import RequestError
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.session import Session, Sessions
-from mockllm.play.replay.sessions.shared_session import StateAwayError, restore
+from mockllm.play.replay.sessions.shared_session import SessionReader, StateAwayError, unpack_all
 from mockllm.serve.server.control.session_setup import SessionSetups, read_session_request
 from mockllm.serve.server.state.journal_writer import BOUNDS, hold_bounds
 from mockllm.serve.server.state.shared_state import SharedState, needing
@@ -25,6 +25,9 @@ DEFAULT = "default"
 
 _MOST = 256
 """So many sessions are set up in a process at the same time."""
+
+_MOST_BYTES = 32 * 1024 * 1024
+"""So much of the sessions that were read stays, in bytes, so that lists read only what is new."""
 
 _MOST_NAMES = 65_536
 """Of so many sessions a process remembers that it has seen their setup."""
@@ -51,7 +54,10 @@ class SharedSessions:
         self._setups, self._served = setups, served
         self._versions: OrderedDict[str, str] = OrderedDict()
         self._seen: LRUCache[str, bool] = LRUCache(_MOST_NAMES)
-        self._lock = asyncio.Lock()
+        self._lock, self._reading = asyncio.Lock(), asyncio.Lock()
+        self._readers: LRUCache[str, SessionReader] = LRUCache(
+            _MOST_BYTES, getsizeof=lambda reader: reader.size
+        )
 
     async def names(self) -> Names:
         """The names of all sessions."""
@@ -74,10 +80,10 @@ class SharedSessions:
         with needing():
             silent = await self.state.flush()
             for name in (await self._store.names()).known if names is None else names:
-                stored = await self._store.load(name)
-                if stored is not None:
-                    make = partial(restore, name, stored, sessions.get, sessions.record)
-                    loaded.append(await asyncio.to_thread(make))
+                async with self._reading:
+                    session = await self._read(name, sessions)
+                if session is not None:
+                    loaded.append(session)
         # One that cannot write can leave no marks either, so it may have answered in any session.
         for session in loaded:
             session.gaps += tuple(
@@ -85,6 +91,25 @@ class SharedSessions:
                 for process in silent
             )
         return loaded
+
+    async def _read(self, name: str, sessions: Sessions) -> Session | None:
+        """A stored session: what was read before is not read again.
+
+        Args:
+            sessions: bounds those that are read as a whole.
+        """
+        reader = self._readers.pop(name, None) or SessionReader(name)
+        stored = await self._store.load(name, reader.after)
+        if stored is not None and not reader.goes_on(stored):
+            reader = SessionReader(name)
+            stored = await self._store.load(name)
+        if stored is None:
+            return None
+        fresh = await asyncio.to_thread(unpack_all, stored.entries)
+        session = reader.read(stored, fresh, sessions.get, sessions.record)
+        with suppress(ValueError):  # it is larger than all that are kept
+            self._readers[name] = reader
+        return session
 
     async def make(self, name: str, setup: bytes | None) -> Session:
         """A session, made if need be, or anew with the body that asks for its setup.

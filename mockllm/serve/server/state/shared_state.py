@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockllm.core.errors import UsageError
 from mockllm.play.replay.sessions.exchange import Exchange
@@ -145,19 +145,31 @@ class SharedState:
             self.journal.release(session.hold)
             session.hold = None
 
-    async def carry_out(self, session: SharedSession, operation: StateOperation) -> None:
-        """Carries out an operation that a session needs; its outcome is there afterwards."""
-        with needing(operation):
-            if isinstance(operation, FindAnswer) and operation.latest:
+    async def carry_out(self, session: SharedSession, operations: Sequence[StateOperation]) -> None:
+        """Carries out the operations that a session needs; their outcomes are there afterwards.
+        Several are those that `look_up` of a store takes."""
+        with needing(operations[0]):
+            if any(isinstance(each, FindAnswer) and each.latest for each in operations):
                 await self.flush()
-            outcome = await self.store.perform(session.name, operation)
-            if outcome is None and isinstance(operation, FindAnswer | FindConversation):
+            outcomes = await self._perform(session.name, operations)
+            found = zip(operations, outcomes, strict=True)
+            missing = [
+                operation
+                for operation, outcome in found
+                if outcome is None and isinstance(operation, FindAnswer | FindConversation)
+            ]
+            if missing:
                 # Another process may have it, and not have written it yet.
                 await self.flush()
-                outcome = await self.store.perform(session.name, operation)
-        if isinstance(operation, FindAnswer) and outcome is not None:
-            outcome = _answer_of(outcome, operation.id)
-        session.known[operation] = outcome
+                again = await self._perform(session.name, missing)
+                session.known.update(_read_outcomes(missing, again))
+        known = _read_outcomes(operations, outcomes)
+        session.known.update({key: value for key, value in known.items() if key not in missing})
+
+    async def _perform(self, name: str, operations: Sequence[StateOperation]) -> list[Any]:
+        if len(operations) == 1:
+            return [await self.store.perform(name, operations[0])]
+        return await self.store.look_up(name, operations)
 
     def now(self) -> float:
         """The time of all processes, in seconds since 1970."""
@@ -188,6 +200,17 @@ class SharedState:
 
     def end(self, exchange: Exchange) -> None:
         self.journal.end(exchange)
+
+
+def _read_outcomes(
+    operations: Sequence[StateOperation], outcomes: Sequence[Any]
+) -> dict[StateOperation, Any]:
+    return {
+        operation: _answer_of(outcome, operation.id)
+        if isinstance(operation, FindAnswer) and outcome is not None
+        else outcome
+        for operation, outcome in zip(operations, outcomes, strict=True)
+    }
 
 
 def _answer_of(entries: bytes, id: str) -> Exchange | None:

@@ -165,6 +165,7 @@ class SqliteStore:
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
+    look_up = _in_thread(SqliteTables.look_up)
     mark = _in_thread(SqliteTables.mark)
     append = _in_thread(SqliteTables.append)
     check = _in_thread(SqliteTables.check)

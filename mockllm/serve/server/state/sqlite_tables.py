@@ -130,6 +130,9 @@ class SqliteTables:
                 case Count(key, by):
                     return self._one(_COUNT, session, "count", key, by) - by
 
+    def look_up(self, session: str, operations: Sequence[StateOperation]) -> list[Any]:
+        return [self.perform(session, operation) for operation in operations]
+
     def _attempt(self, session: str, turn: str, failures: int) -> int:
         tried: int = self._one(_COUNT, session, "attempt", turn, 1) - 1
         if tried >= failures:
@@ -255,12 +258,13 @@ class SqliteTables:
             evicted = self._all(f"{find} ORDER BY at")
         return Names(tuple(name for (name,) in known), tuple(name for (name,) in evicted))
 
-    def load(self, session: str) -> Stored | None:
+    def load(self, session: str, after: int = 0) -> Stored | None:
         with self._transaction("BEGIN"):
             begun = self._one("SELECT begun FROM sessions WHERE name = ?", session)
             evicted = self._one("SELECT 1 FROM evicted WHERE name = ?", session) is not None
-            find = "SELECT entries FROM batches WHERE session = ? ORDER BY id"
-            entries = self._all(find, session)
+            find = "SELECT entries FROM batches WHERE session = ? AND id > ? ORDER BY id"
+            entries = self._all(find, session, after)
+            (ids,) = self._all("SELECT min(id), max(id) FROM batches WHERE session = ?", session)
             played = self._all(_FACTS, session, "played")
             forgotten = self._all(_FACTS, session, "forgotten")
             ended = self._all("SELECT name, ended FROM processes WHERE ended IS NOT NULL")
@@ -275,6 +279,8 @@ class SqliteTables:
             evicted,
             tuple(ended_gap(*end) for end in ended if end[0] in marked),
             {name for name, _ in ended},
+            begun or 0.0,
+            *(number or 0 for number in ids),
         )
 
     def create(self, session: str, setup: Setup | None) -> bool:

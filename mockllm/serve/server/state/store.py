@@ -112,6 +112,9 @@ class StateStore(Protocol):
         """Carries out an operation; of `FindAnswer` the outcome is the entries of the batch that
         has the answer, as bytes."""
 
+    async def look_up(self, session: str, operations: Sequence[StateOperation]) -> list[Any]:
+        """The outcomes of operations that only read, `FindAnswer` and `Count` by 0, in one step."""
+
     async def keep(self, session: SharedSession) -> None:
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
@@ -159,8 +162,12 @@ class StateStore(Protocol):
     async def names(self) -> Names:
         """The names of all sessions."""
 
-    async def load(self, session: str) -> Stored | None:
-        """The stored session; None where there is none of that name."""
+    async def load(self, session: str, after: int = 0) -> Stored | None:
+        """The stored session; None where there is none of that name.
+
+        Args:
+            after: the number of packed entries; only later ones are read.
+        """
 
     async def create(self, session: str, setup: Setup | None) -> bool:
         """Makes a session, with a setup or without; whether there was none that is in use."""

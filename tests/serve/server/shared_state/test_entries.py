@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from mockllm.core.http import Target
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session
-from mockllm.play.replay.sessions.shared_session import ENDED_EARLY, Stored, pack, restore, unpack
+from mockllm.play.replay.sessions.shared_session import (
+    ENDED_EARLY,
+    SessionReader,
+    Stored,
+    pack,
+    restore,
+    unpack,
+    unpack_all,
+)
 from tests.entries import amend, journal_entry
 
 texts = st.text(max_size=8)
@@ -107,6 +115,15 @@ def test_any_split_over_processes_is_one_session(
     shown = [entry.as_json() for entry in restored.journal]
     assert shown == [entry.as_json() for entry in one.journal]
     assert restored.outcomes() == one.outcomes()
+    reader = SessionReader("s")
+    for number, entry in enumerate(entries, start=1):  # as a list reads on where it stopped
+        stored = Stored([entry], first=1, last=number)
+        assert reader.goes_on(stored)
+        session = reader.read(stored, unpack_all([entry]))
+        assert reader.after == number
+    if entries:
+        assert [entry.as_json() for entry in session.journal] == shown
+        assert session.outcomes() == one.outcomes()
 
 
 def test_an_answer_whose_process_is_gone() -> None:
