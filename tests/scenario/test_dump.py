@@ -18,7 +18,7 @@ from mockllm.scenario.reading.values import Findings, json_value
 from mockllm.scenario.yamltext import write
 from tests.cases import for_all
 from tests.scenario.strategies import scenarios
-from tests.strategies import json_values, texts
+from tests.strategies import any_texts, json_values
 
 SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 
@@ -82,7 +82,7 @@ def test_load_is_the_inverse_of_dump(scenario: Scenario) -> None:
     assert dump(loads(text)[0]) == text
 
 
-@given(json_values | texts)
+@given(json_values | any_texts)
 def test_values_survive_yaml(value: object) -> None:
     """Any JSON value reads back from its YAML text, with the same types."""
     (document,) = documents(write({"value": value}), "<text>")

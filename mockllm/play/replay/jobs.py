@@ -20,6 +20,12 @@ AT_ONCE = Pending()
 """Of a job that is done at the first poll."""
 
 
+def counters_of(id: str, created: Exchange) -> tuple[str, str]:
+    """The names of the counters of a job's polls and cancellations."""
+    key = f"{id} {created.received.at!r}"
+    return f"polls of {key}", f"cancels of {key}"
+
+
 class JobProgress:
     """The progress of one job.
 
@@ -39,21 +45,21 @@ class JobProgress:
         speed: float,
     ) -> None:
         self._session, self._pending = session, pending
-        self._key = f"{id} {created.received.at!r}"
+        self._polls, self._cancels = counters_of(id, created)
         microseconds = (now - created.received.at) * 1_000_000
         self._waited = not speed or microseconds * speed >= pending.duration
 
     def state(self, *, polled: bool = False) -> JobState:
         """Its progress now; a poll counts afterwards."""
-        polls = self._session.add_to(f"polls of {self._key}", int(polled))
-        if self._session.add_to(f"cancels of {self._key}", 0):
+        polls = self._session.add_to(self._polls, int(polled))
+        if self._session.add_to(self._cancels, 0):
             return "cancelled"
         return "done" if polls >= self._pending.polls and self._waited else "pending"
 
     def cancel(self) -> JobState:
         """Cancels it if it is pending; how far it is then."""
         if self.state() == "pending":
-            self._session.add_to(f"cancels of {self._key}")
+            self._session.add_to(self._cancels)
             return "cancelled"
         return self.state()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, reduce
+from itertools import chain
 from operator import or_
 from typing import Protocol
 
@@ -22,7 +23,7 @@ from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered, ApiCall, refused
 from mockllm.play.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.play.replay.filling import played_turn
-from mockllm.play.replay.jobs import JobProgress, delete_job, deletions_of, is_deleted
+from mockllm.play.replay.jobs import JobProgress, counters_of, delete_job, deletions_of, is_deleted
 from mockllm.play.replay.lookups import find_fallback
 from mockllm.play.replay.sessions.exchange import Exchange, Played
 from mockllm.play.replay.sessions.session import Session
@@ -100,6 +101,9 @@ class SessionJobs:
 
     def expect(self, ids: Sequence[str]) -> None:
         self._session.expect(ids, map(deletions_of, ids))
+        created = ((id, self._session.answer(id)) for id in ids)
+        counters = (counters_of(id, made) for id, made in created if made is not None)
+        self._session.expect((), chain.from_iterable(counters))
 
     def find(self, id: str, *, even_deleted: bool = False) -> KeptRequest | None:
         if not even_deleted and self.is_deleted(id):
