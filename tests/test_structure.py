@@ -166,3 +166,16 @@ def test_a_file_name_stands_once_in_a_wing() -> None:
         if where.name != "__init__.py" and not mirrored:
             places[where.parts[0], where.name].append(str(where))
     assert not [paths for paths in places.values() if len(paths) > 1]
+
+
+def test_docstrings_begin_with_their_subject() -> None:
+    """Not with What, How or That, which name no subject; some sentences need one."""
+    begun = [
+        f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
+        for top in ("mockllm", "pytest_plugin")
+        for path in sorted((ROOT / top).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module)
+        and (text := ast.get_docstring(node) or "").startswith(("What ", "How ", "That "))
+    ]
+    assert len(begun) <= 60, "\n".join(begun)

@@ -104,7 +104,7 @@ def _nothing(pattern: str, named: Sequence[Sequence[str]], nouns: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a client was attached and which cases were chosen, as words of the command line.
+    """The attachment of a client and the choice of cases, as words of the command line.
 
     Args:
         command: of the runner; () where its answers came from a file.

@@ -99,7 +99,7 @@ def _prefixes(case: Case, level: CutLevel) -> Iterator[Case]:
 
 
 def answer_to(client: Factory, case: Case, level: Level) -> CutAnswer:
-    """What a client does with a prefix: an exception is an error that it reports."""
+    """The answer of a client to a prefix: an exception is an error that it reports."""
     handed_on: list[Call] = []
 
     def note(delta: object) -> None:
@@ -115,7 +115,7 @@ def answer_to(client: Factory, case: Case, level: Level) -> CutAnswer:
 def cut_answers(
     runner: Runner, cases: Sequence[Case], command: Sequence[str]
 ) -> Iterator[tuple[Case, CutAnswer]]:
-    """What a client does with prefixes, in their order.
+    """The answers of a client to prefixes, in their order.
 
     Args:
         command: of the runner; an exception that its file raised is not the client's.
@@ -172,7 +172,7 @@ class _Line:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the shortest prefix; without one, whether any was judged."""
+        """The verdict on the shortest prefix; without one, whether any was judged."""
         if self.shortest is None and self.not_judged:
             return "not applicable" if self.not_judged.keys() == {NO_PLACE} else "not judged"
         if self.shortest is None:
@@ -274,7 +274,7 @@ def _where(cut: Cut) -> str:
 
 
 def _prefix(cut: Cut, wrong: str, level: str) -> Iterator[str]:
-    """What is wrong with a prefix, its bytes and its last event."""
+    """The mistake with a prefix, its bytes and its last event."""
     yield f"wrong: {wrong}"
     if level != "payloads":
         rest = shorten(repr(cut.rest), _WIDEST, keep=60, tail=80)

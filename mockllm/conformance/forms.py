@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def form_problem(value: Any, schema: str, kind: str = "") -> str:
-    """What is wrong with the form of a value, after the name of the field; "" if nothing is.
+    """The mistake in the form of a value, after the name of the field; "" if nothing is.
 
     Args:
         schema: `runner`, `results` or `drift`.

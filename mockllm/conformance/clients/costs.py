@@ -1,4 +1,4 @@
-"""What a mistake of a client does to its user, and what a case is about. Pure.
+"""The cost of a mistake for the client's user, and the subject of a case. Pure.
 
 The verdict says how an outcome differs from the correct one. The cost says what follows: a call is
 executed that the model did not make, data is lost silently, metadata is wrong, or the client fails
@@ -21,7 +21,7 @@ from mockllm.play.quirks import find
 
 
 def group_of(case: Case) -> str:
-    """What a case is about: the topic of its quirk; `plain`, or `cuts` for a variation of it."""
+    """The subject of a case: the topic of its quirk; `plain`, or `cuts` for a variation of it."""
     wire = case.scenario.turns[0].for_api(case.api).wire
     names = (case.quirk, *(wire.quirks if wire is not None else ()))
     quirk = next(filter(None, names), "")

@@ -186,7 +186,8 @@ class Judged:
         return {finding.rule for finding in self.wrong} != {finding.rule for finding in again.wrong}
 
     def confirmed(self, second: Judged, third: Judged | None) -> Judged:
-        """What most times say. The log is that of the last time with all mistakes that count."""
+        """The verdict of most times. The log is that of the last time with all mistakes that
+        count."""
         times = [self, second] if third is None else [self, second, third]
         counts = Counter(rule for time in times for rule in {found.rule for found in time.wrong})
         certain = {rule for rule, count in counts.items() if count > 1}
@@ -241,7 +242,7 @@ def _rows(judged: Judged, setting: Setting | None) -> Iterator[CaseResult]:
 
 
 def _play_of(judged: Judged) -> Play:
-    """What was played, in full where the client made a mistake."""
+    """The played case, in full where the client made a mistake."""
     played = judged.played
     case = played.case
     if not (judged.wrong or judged.unconfirmed):

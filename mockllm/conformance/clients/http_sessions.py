@@ -76,11 +76,11 @@ class CaseSession:
         return case_message(self.case, self.urls, self.limit)
 
     def exchanges(self) -> tuple[Exchange, ...]:
-        """What was requested so far."""
+        """The requests so far."""
         return self.thread.exchanges(self._name)
 
     def settled(self) -> tuple[Exchange, ...]:
-        """What was requested, once every answer is over, or after `_GRACE` seconds."""
+        """The requests, once every answer is over, or after `_GRACE` seconds."""
         return self.thread.settled_exchanges(self._name, _GRACE)
 
     def break_off(self) -> None:

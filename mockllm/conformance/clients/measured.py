@@ -223,7 +223,8 @@ def _not_run(
 
 
 def stream_of(case: Case, level: str) -> Stream:
-    """What was sent: at the level of bytes the client's reads, else the server's writes."""
+    """The stream as it was sent: at the level of bytes the client's reads, else the server's
+    writes."""
     answer = case.answer
     writes = case.chunks if level == "bytes" else answer.data
     times = answer.times if len(writes) == len(answer.times) and any(answer.times) else ()

@@ -152,7 +152,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a runner says of its client.
+    """The hello of a runner, about its client.
 
     Args:
         unsupported: the fields of an outcome that the client has no place for, in any case.
@@ -166,7 +166,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a runner answers to a case.
+    """The answer of a runner to a case.
 
     Args:
         outcome: of the client; fields that are absent have their default here.
@@ -214,7 +214,7 @@ def case_json(case: Case, level: str) -> dict[str, Any]:
 
 
 def case_feed(case: Case, level: str) -> list[Any]:
-    """What a client gets, read by read: base64 texts, or pairs of event and payload."""
+    """The feed of a client, read by read: base64 texts, or pairs of event and payload."""
     if level == "bytes":
         return [b64encode(chunk).decode("ascii") for chunk in case.chunks]
     if case.events is None:

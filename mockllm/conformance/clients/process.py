@@ -189,7 +189,7 @@ class RunnerProcess:
             self._child.end()
 
     def _next(self) -> Job | _Line | _Close | None:
-        """What comes next; None where the process has taken too long."""
+        """The next message; None where the process has taken too long."""
         if not self._pending:
             return self._inbox.get()
         remaining = self._since + self._program.limit - time.monotonic()
@@ -317,12 +317,12 @@ class RunnerProcesses:
 
     @property
     def restarts(self) -> int:
-        """How often a process was started again, because it died or hung."""
+        """The number of times that a process was started again, because it died or hung."""
         return sum(process.restarts for process in self._processes)
 
     @property
     def unexplained(self) -> int:
-        """How often a process died or hung, and no case does that alone."""
+        """The number of times that a process died or hung, and no case does that alone."""
         return sum(process.unexplained for process in self._processes)
 
     @property

@@ -47,14 +47,14 @@ LIMIT = 5.0
 
 
 class Attachment(Protocol):
-    """How a client is attached: over pipes, over HTTP, or by a file with its answers."""
+    """The attachment of a client: over pipes, over HTTP, or by a file with its answers."""
 
     @property
     def hello(self) -> Hello: ...
 
     @property
     def window(self) -> int:
-        """How many cases may be submitted before the first of them is judged."""
+        """The number of cases that may be submitted before the first of them is judged."""
 
     @property
     def needs_events(self) -> bool:
@@ -62,7 +62,7 @@ class Attachment(Protocol):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What happened besides the answers, a sentence each."""
+        """Events besides the answers, a sentence each."""
 
     def submit(self, case: Case) -> Future[Answer]: ...
 

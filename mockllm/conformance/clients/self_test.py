@@ -1,4 +1,4 @@
-"""What is wrong with a runner, as a program that speaks the protocol; its client is not judged."""
+"""The mistakes of a runner, as a program that speaks the protocol; its client is not judged."""
 
 from __future__ import annotations
 
@@ -221,8 +221,8 @@ def _problems_of_state(
 
 
 def _comparable(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What is the same in two answers to one case. A client may make up ids of calls, and where it
-    fails, the message may name an address or a time."""
+    """The part that is the same in two answers to one case. A client may make up ids of calls, and
+    where it fails, the message may name an address or a time."""
     found = {name: answer.get(name) for name in FIELDS}
     calls = answer.get("tool_calls")
     if isinstance(calls, list):

@@ -21,7 +21,8 @@ BEGIN, END = "(begin)", "(end)"
 
 @record
 class FreeChoice:
-    """What the model chose to answer with: two answers with different choices differ rightly.
+    """The choice of the model among ways to answer: two answers with different choices differ
+    rightly.
 
     Args:
         parts: the kinds of parts, as `Text` and `ToolCall`.

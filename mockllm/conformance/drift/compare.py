@@ -1,4 +1,4 @@
-"""What differs between recordings and the live services' answers to the same requests. Pure.
+"""The differences between recordings and the live services' answers to the same requests. Pure.
 
 Shapes are compared, not words. What two calls of an unchanged service may differ in is no drift: a
 field that is null or has a value, one that only some answers have, a text in place of a call.
@@ -66,7 +66,7 @@ class Group:
 
     @property
     def known(self) -> KnownShape:
-        """What mockllm itself sends in this form."""
+        """The shape that mockllm itself sends in this form."""
         if not self.api or self.error:
             return NOTHING_KNOWN
         return known_shape(self.api, streamed=self.streamed)
@@ -145,7 +145,7 @@ class Comparison:
 
     @property
     def compared(self) -> int:
-        """How many answers were compared."""
+        """The number of compared answers."""
         return sum(self._compared.values())
 
     def add(

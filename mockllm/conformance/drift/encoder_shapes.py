@@ -1,5 +1,5 @@
-"""What mockllm knows of an API: the shape of all that its encoders send for the scenarios of the
-kit. Differences that these show, too, are chance. Pure."""
+"""The knowledge of mockllm about an API: the shape of all that its encoders send for the scenarios
+of the kit. Differences that these show, too, are chance. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NOTHING_KNOWN = KnownShape(Shape(), Shape())
 
 @cache
 def known_shape(api: Api, *, streamed: bool) -> KnownShape:
-    """What mockllm sends over an API."""
+    """The shape that mockllm sends over an API."""
     sent, played = Shape(), Shape()
     headers: set[str] = set()
     events: set[str] = set()

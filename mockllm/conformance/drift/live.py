@@ -74,7 +74,7 @@ async def _answer(upstreams: Upstreams, request: LiveRequest, place: Destination
 
 
 def error_message(exchange: Captured, protocol: WireProtocol | None) -> str:
-    """What an error says, on one line."""
+    """The message of an error, on one line."""
     try:
         plain = exchange.plain()
         error = recorded_error(plain, protocol).error if protocol is not None else None

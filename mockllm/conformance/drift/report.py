@@ -1,4 +1,4 @@
-"""What `mockllm drift` found, as text and as JSON. Pure."""
+"""The findings of `mockllm drift`, as text and as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DriftReport:
 
 
 def title(group: Group) -> str:
-    """What a group is, for people: `chat, gpt-5, streamed, api.openai.com`."""
+    """The title of a group, for people: `chat, gpt-5, streamed, api.openai.com`."""
     form = "streamed" if group.streamed else "whole"
     kind = "errors" if group.error else form
     parts = (group.api or group.route, group.model, kind, group.host)

@@ -57,7 +57,7 @@ class LiveRequest:
 
 @record
 class RecordingNote:
-    """What became of a recording: why it is not looked at, or how it was updated."""
+    """The outcome for a recording: why it is not looked at, or how it was updated."""
 
     name: str
     text: str
@@ -65,7 +65,7 @@ class RecordingNote:
 
 @record
 class LiveRequests:
-    """What is sent again, and what is not.
+    """The requests that are sent again, and those that are not.
 
     Args:
         all: every recording whose shape is known, whether it is sent again or not.
@@ -81,7 +81,7 @@ class LiveRequests:
 def select(
     recordings: Iterable[TapeOfTurn], include: Sequence[str] = (), sample: int | None = None
 ) -> LiveRequests:
-    """What to send again.
+    """The requests to send again.
 
     Args:
         include: patterns of routes that are requested, too, though they call no model:

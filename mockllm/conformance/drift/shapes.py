@@ -36,7 +36,7 @@ class JsonPlace(NamedTuple):
 
 @dataclass(slots=True)
 class FieldShape:
-    """What a field was in some values.
+    """The types of a field in some values.
 
     Args:
         parent: the object that has it.

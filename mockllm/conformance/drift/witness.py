@@ -15,8 +15,8 @@ _STEP = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<kind>[^\]]*)\]")
 
 
 def witness(protocol: WireProtocol, place: JsonPlace, *, streamed: bool) -> str:
-    """What the types of the SDK say of a field, such as `openai 3.54.0 does not know it`; "" for an
-    API whose SDK has no types."""
+    """The word of the SDK's types about a field, such as `openai 3.54.0 does not know it`; "" for
+    an API whose SDK has no types."""
     types = protocol.sdk
     if types is None:
         return ""

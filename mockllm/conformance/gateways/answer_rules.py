@@ -31,7 +31,7 @@ SOON = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a case came to: what the client sent and read, and what reached the upstream.
+    """The observations of a case: what the client sent and read, and what reached the upstream.
 
     Args:
         body: of the client's request.
@@ -102,7 +102,7 @@ def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Mistake
 
 
 def _form(case: GatewayCase, reading: Reading) -> Mistakes:
-    """What a gateway between two equal APIs hands on is no mistake of its own."""
+    """Mistakes that a gateway between two equal APIs only hands on are not its own."""
     down, up = case.pair.protocols
     sent = stream_mistakes(b"".join(case.answer.data), up, up.usual) if down is up else ()
     for mistake in reading.mistakes:
@@ -337,7 +337,7 @@ def _stream_error(wanted: str, reading: Reading) -> Mistakes:
 
 
 def _hidden_error(wanted: str, reading: Reading, what: str) -> Mistakes:
-    """What became of an error that the client does not get as one."""
+    """The fate of an error that the client does not get as one."""
     match reading.ending:
         case "whole":
             yield f"{what} ends as a whole answer", "silent failure"

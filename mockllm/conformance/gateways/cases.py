@@ -109,18 +109,18 @@ class GatewayCase:
 
     @property
     def answered(self) -> Turn:
-        """What the upstream answers: what its API can express."""
+        """The answer of the upstream: the part that its API can express."""
         up = self.pair.protocols[1]
         return up.project(resolve(self.scenario, 0, up.name))
 
     @property
     def expected(self) -> Turn:
-        """What a client of the gateway gets of the answer: what both APIs can express."""
+        """The answer that a client of the gateway gets: the part that both APIs can express."""
         return self.pair.protocols[0].project(self.answered)
 
     @property
     def answer(self) -> HttpAnswer:
-        """What the upstream answers to a request for a stream, without what breaks on the way."""
+        """The answer of the upstream to a request for a stream, without what breaks on the way."""
         return first_answer(self.scenario, self.pair.up)[1]
 
     def body(self, model: str, nonce: str) -> Json:
@@ -178,7 +178,7 @@ def _cases(entry: Mapping[str, Any], pair: Pair) -> Iterator[GatewayCase]:
 
 
 def _answers() -> Mapping[str, Scenario]:
-    """What the model says, by name."""
+    """The answers of the model, by name."""
     return answers_of(__package__ or "")
 
 

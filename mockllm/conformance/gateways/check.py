@@ -45,7 +45,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
-    """What is judged, and how.
+    """The gateway that is judged, and the way.
 
     Args:
         command: starts it; None for one that runs already.
@@ -170,7 +170,7 @@ async def _play(
     progress: Progress | None,
     goes_on: Callable[[], bool],
 ) -> dict[str, Observed]:
-    """What each case came to, by its name."""
+    """The observations of each case, by its name."""
     played: dict[str, Observed] = {}
     places = asyncio.Semaphore(SIDE_BY_SIDE)
 
@@ -298,7 +298,7 @@ def _row(
 
 
 def _stream(seen: Observed) -> Stream:
-    """What the client got."""
+    """The stream that the client got."""
     reply = seen.reading.reply
     return Stream(
         tuple(chunk.data for chunk in reply.chunks),
@@ -310,7 +310,7 @@ def _stream(seen: Observed) -> Stream:
 
 
 def _play_of(seen: Observed, *, wrong: bool) -> Play:
-    """What was played, in full where the gateway made a mistake."""
+    """The played case, in full where the gateway made a mistake."""
     case = seen.case
     if not wrong:
         return Play(case.title)

@@ -75,7 +75,7 @@ def preset_client(name: str) -> Client:
 
 
 def preset_lines() -> Iterator[str]:
-    """What there is, for people."""
+    """The presets, for people."""
     for name, preset in presets().items():
         install = preset["install"]
         yield f"{name}: {preset['title']} {preset['version']}"

@@ -30,7 +30,7 @@ START_LIMIT = 120.0
 
 @dataclass(frozen=True, slots=True)
 class GatewayCommand:
-    """How a gateway is started. In command, files and environment `{upstream}`, `{origin}`,
+    """The start of a gateway. In command, files and environment `{upstream}`, `{origin}`,
     `{port}`, `{dir}` and `{model}` stand for the base URL of the upstream as a client of its API is
     given it, the same without its path, the port to listen on, a folder of its own, and the model
     that clients name.
@@ -182,7 +182,7 @@ class GatewayProgram:
 
     @property
     def _log(self) -> Path:
-        """What it prints."""
+        """The file with its output."""
         return self._folder / "gateway.log"
 
     def _last_output(self) -> str:

@@ -1,4 +1,4 @@
-"""What a gateway answered, as a client of its API reads it. Pure."""
+"""The answer of a gateway, as a client of its API reads it. Pure."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class Reading:
 
     @property
     def error_message(self) -> str:
-        """What the error says, in the stream or over HTTP; "" where it says nothing, or is none."""
+        """The message of the error, in the stream or over HTTP; "" where it says nothing, or is
+        none."""
         error = self.turn.error if self.error is None else self.error.error
         return (error and error.message) or ""
 
@@ -127,7 +128,7 @@ def _ending(reply: HttpReply, turn: Turn, *, complete: bool) -> Ending:
 def stream_mistakes(
     body: bytes, protocol: WireProtocol, carrier: Carrier
 ) -> tuple[FormMistake, ...]:
-    """What is against the form of a stream; nothing where its frames cannot be read at all."""
+    """The breaches of the form of a stream; nothing where its frames cannot be read at all."""
     try:
         frames = carrier.decode(body)
     except StreamFormatError as error:

@@ -1,4 +1,4 @@
-"""What the official SDK of an API reads in an answer: a second judge, in a process of its own.
+"""The reading of an answer by the official SDK of an API: a second judge, in a process of its own.
 
 `python -m mockllm.conformance.gateways.sdk` gets an answer as JSON on its standard input, serves it
 on loopback to the SDK that is installed, and prints what a user of the SDK gets, as one line.
@@ -23,7 +23,7 @@ _LIMIT = 60.0
 
 
 def sdk_line(seen: Observed) -> str:
-    """What the SDK gets of an answer, as a line; why that is not known, in the same form."""
+    """The reading of an answer by the SDK, as a line; why it is not known, in the same form."""
     reply = seen.reading.reply
     question = {
         "api": seen.case.pair.down,
@@ -169,7 +169,7 @@ _SDKS: Mapping[str, Callable[..., str]] = {
 
 
 def _line(text: str, calls: list[str], finish: str | None = None) -> str:
-    """What a user gets, in words."""
+    """The result for a user, in words."""
     shown = [f"the text {text!r}"] if text else []
     shown += [f"the calls {'; '.join(calls)}"] if calls else []
     return f"gets {', '.join(shown) or 'nothing'}, finish {finish}"

@@ -1,1 +1,2 @@
-"""What is made from results alone: lines of a terminal, JUnit, a badge, a comparison. Pure."""
+"""Reports that are made from results alone: lines of a terminal, JUnit, a badge, a comparison.
+Pure."""

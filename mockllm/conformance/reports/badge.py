@@ -25,7 +25,7 @@ _UNKNOWN = "#5f5f5f"
 
 
 def right_groups(results: Results) -> tuple[int, int]:
-    """How many groups have no mistake, and how many were judged."""
+    """The numbers of groups without a mistake and of those that were judged."""
     judged = {
         group
         for group, cases in results.groups.items()

@@ -1,4 +1,4 @@
-"""What got better and worse between two results of a client, such as two versions. Pure."""
+"""The changes for better and worse between two results of a client, such as two versions. Pure."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _direction(old: CaseResult, new: CaseResult) -> Direction:
 
 
 def _notes(old: Results, new: Results) -> Iterator[str]:
-    """What besides the client differs between two measurements."""
+    """The differences between two measurements besides the client."""
     for name in ("api", "level", "mockllm"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:

@@ -75,7 +75,7 @@ def _table(results: Results) -> Iterator[str]:
 
 
 def _other(cases: Sequence[CaseResult]) -> Iterator[str]:
-    """What the column OTHER counts."""
+    """The counts of the column OTHER."""
     rest = [case for case in cases if not (case.failed or passes(case))]
     counts = Counter(map(_why_other, rest))
     if counts:
@@ -136,7 +136,7 @@ def broken_rule_lines(rule: str, results: Results) -> Iterator[str]:
 
 
 def summary_lines(results: Results) -> Iterator[str]:
-    """How much was judged, and what was not, without the mistakes."""
+    """The counts of cases that were judged and that were not, without the mistakes."""
     yield _title(results)
     yield from _not_judged(results)
     yield from _unconfirmed(results)
@@ -166,7 +166,7 @@ def mistake_lines(
 
 
 def _play_lines(case: CaseResult, plays: Mapping[str, Play]) -> Iterator[str]:
-    """What happens in a case with a fault, and the log of its connections."""
+    """The events of a case with a fault, and the log of its connections."""
     play = plays.get(case.played)
     if play is None:
         return
@@ -189,7 +189,7 @@ def _short(text: str) -> str:
 
 
 def _listed(standing: Standing) -> Iterator[str]:
-    """What is known of the list of failing cases, and what passes although it is on it."""
+    """The standing of the list of failing cases, and those that pass although they are on it."""
     if standing.listed or standing.flaky:
         yield ""
         known, flaky = len(standing.listed), len(standing.flaky)

@@ -1,4 +1,4 @@
-"""What a results file holds: a client, and how it was judged in each case. Pure.
+"""The contents of a results file: a client, and how it was judged in each case. Pure.
 
 `file` reads and writes it; `results.schema.json` describes it for other tools.
 """
@@ -175,7 +175,7 @@ class Smallest:
 
 @dataclass(frozen=True, slots=True)
 class QuirkInfo:
-    """What is known of a quirk, so that a report needs nothing else. See `quirks.base.Quirk`.
+    """The facts about a quirk, so that a report needs nothing else. See `quirks.base.Quirk`.
 
     Args:
         description: what the bytes of its variant look like.
@@ -302,7 +302,7 @@ class Results:
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
-        """How many cases have each verdict."""
+        """The number of cases with each verdict."""
         return dict(Counter(case.verdict for case in self.cases))
 
     @property

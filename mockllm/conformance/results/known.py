@@ -97,7 +97,7 @@ def check_patterns(known: KnownList, cases: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How results compare with the lists.
+    """The comparison of results with the lists.
 
     Args:
         new: mistakes that are on no list: they fail the run.
@@ -171,6 +171,6 @@ _LONGEST = 100
 
 
 def _reason(case: CaseResult) -> str:
-    """What differs, in a line."""
+    """The difference, in a line."""
     text = case.exception or next(iter(case.differences), case.invariant)
     return " ".join(f"{case.cost}: {text}".split())[:_LONGEST]

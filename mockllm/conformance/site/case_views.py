@@ -1,4 +1,4 @@
-"""What the page of a case shows. Pure.
+"""The contents of the page of a case. Pure.
 
 The bytes of its stream, with line ends, cuts and escapes visible; expected and actual outcome side
 by side, with each difference marked.
@@ -35,7 +35,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class BytesView:
-    """What a page shows of a stream.
+    """The view of a stream on a page.
 
     Args:
         first, folded, last: its lines; `folded` are shown on request.

@@ -19,7 +19,7 @@ from mockllm.wire.protocols import PROTOCOLS
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How a kind of result is shown."""
+    """The sign of a kind of result."""
 
     key: str
     symbol: str
@@ -94,7 +94,7 @@ _LONGEST = 180
 
 
 def sentence(case: CaseResult) -> str:
-    """What the client does in a case.
+    """The behaviour of the client in a case.
 
     Its own error says the most. Otherwise it is the first difference: the others follow from it.
     """
