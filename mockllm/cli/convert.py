@@ -244,7 +244,7 @@ def _diff(file: Path, before: str, after: str) -> str:
 def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> Iterator[str]:
     """Writes the recording of a test; returns what was not written."""
     base = cassettes or test.module.parent / "cassettes"
-    played = _played(test) if test.outcome == "passed" else {}
+    played = _played_entries(test) if test.outcome == "passed" else {}
     files = list(played) if test.outcome == "passed" else _cassettes(test, base)
     if not files:
         if test.outcome == "failed":
@@ -254,7 +254,7 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
         echo(f"{test.test}: {test.folder} is there already and stays as it is")
         return
     with TemporaryDirectory() as work:
-        results = _imported(files, played, Path(work))
+        results = _import_files(files, played, Path(work))
         if write:
             _move(Path(work), test.folder)
     count = sum(result.line.outcome != "skipped" for result in results)
@@ -267,7 +267,7 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
     )
 
 
-def _played(test: _Test) -> dict[Path, list[Entry]]:
+def _played_entries(test: _Test) -> dict[Path, list[Entry]]:
     """The exchanges of a test, by their cassettes. An answer that it got twice is there twice."""
     from mockllm.record.importers.vcr import exchange
 
@@ -285,7 +285,7 @@ def _cassettes(test: _Test, base: Path) -> list[Path]:
     return list(dict.fromkeys(Path(os.path.relpath(file)) for file in found if file is not None))
 
 
-def _imported(
+def _import_files(
     files: Iterable[Path], played: Mapping[Path, list[Entry]], folder: Path
 ) -> list[ImportResult]:
     from mockllm.record.importers.batch import import_files

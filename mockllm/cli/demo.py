@@ -125,7 +125,7 @@ class Screen:
 
     def line(self, line: str = "", *, bold: bool = False) -> None:
         self._drawn = 0
-        styled = self._styled(line, bold=True) if bold else line
+        styled = self._style(line, bold=True) if bold else line
         encoding = self._stream.encoding or "utf-8"
         self._write(styled.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
@@ -133,7 +133,7 @@ class Screen:
         if self._redraws:
             width = _columns()
             frame = shorten(f"  {_telling(board.latest)}", width - 1, keep=max(0, width - 2))
-            self._draw([*self._block(board, at), self._styled(frame, dim=True)])
+            self._draw([*self._block(board, at), self._style(frame, dim=True)])
             return
         for lane in changed:
             if lane.done:
@@ -152,9 +152,9 @@ class Screen:
         self._write("\x1b[1F")
 
     def _block(self, board: Board, at: float) -> list[str]:
-        ticks = self._styled("▪" * min(board.chunks, _MOST_TICKS), fg="blue")
+        ticks = self._style("▪" * min(board.chunks, _MOST_TICKS), fg="blue")
         lanes = [self._lane(board, lane) for lane in board.lanes.values()]
-        return [f"  {ticks} {self._styled(_tally(board, at), dim=True)}", *lanes]
+        return [f"  {ticks} {self._style(_tally(board, at), dim=True)}", *lanes]
 
     def _lane(self, board: Board, lane: Lane) -> str:
         label, name = _cells(board, lane)
@@ -162,19 +162,17 @@ class Screen:
         room = max(10, _columns() - len(head) - 3)
         text = lane.text if len(lane.text) <= room else "…" + lane.text[1 - room :]
         old, new = (text[: -lane.fresh], text[-lane.fresh :]) if lane.fresh else (text, "")
-        end = (
-            self._styled(" ✓", fg="green", bold=True) if lane.done else self._styled("▏", dim=True)
-        )
-        bar = self._styled("  ▏ ", fg="cyan")
-        fresh = self._styled(new, fg="yellow", bold=True) if new else ""
-        return f"{bar}{self._styled(head[2:], fg='cyan')}{old}{fresh}{end}"
+        end = self._style(" ✓", fg="green", bold=True) if lane.done else self._style("▏", dim=True)
+        bar = self._style("  ▏ ", fg="cyan")
+        fresh = self._style(new, fg="yellow", bold=True) if new else ""
+        return f"{bar}{self._style(head[2:], fg='cyan')}{old}{fresh}{end}"
 
     def _draw(self, lines: list[str]) -> None:
         up = f"\x1b[{self._drawn}F" if self._drawn else ""
         self._write(up + "".join(f"{line}\x1b[K\n" for line in lines))
         self._drawn = len(lines)
 
-    def _styled(self, text: str, **style: Any) -> str:
+    def _style(self, text: str, **style: Any) -> str:
         return click.style(text, **style) if self._colour else text
 
     def _write(self, text: str) -> None:

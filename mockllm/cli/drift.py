@@ -124,9 +124,9 @@ def drift(
     if sent and not yes:
         _confirm()
     answers = _send(sent, trust_env=trust_env)
-    report, drifted = _compared(chosen, answers, (*failed, *unread))
+    report, drifted = _compare(chosen, answers, (*failed, *unread))
     if update and drifted:
-        report = _updated(report, drifted, scenarios, secrets)
+        report = _update(report, drifted, scenarios, secrets)
     _write(report, json_file, html_file)
     from mockllm.conformance.drift.report import EXIT_CODES, report_text
 
@@ -183,15 +183,15 @@ def _send(sent: Sent, *, trust_env: bool) -> list[LiveAnswer]:
     count = 0
     with progress_line() as progress:
 
-        def answered(_: LiveAnswer) -> None:
+        def count_answer(_: LiveAnswer) -> None:
             nonlocal count
             count += 1
             progress("answers", count, len(sent))
 
-        return asyncio.run(send_all(sent, trust_env=trust_env, answered=answered))
+        return asyncio.run(send_all(sent, trust_env=trust_env, answered=count_answer))
 
 
-def _compared(
+def _compare(
     chosen: LiveRequests, answers: list[LiveAnswer], failed: Sequence[RecordingNote]
 ) -> tuple[DriftReport, list[LiveAnswer]]:
     import mockllm
@@ -216,7 +216,7 @@ def _compared(
     return report, run.drifted
 
 
-def _updated(
+def _update(
     report: DriftReport,
     drifted: list[LiveAnswer],
     scenarios: Sequence[Scenario],

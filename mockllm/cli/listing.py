@@ -67,10 +67,10 @@ def print_table(rows: Iterable[tuple[str, ...]]) -> None:
     """Prints rows in columns, on a terminal cut to its width."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     for line in _table(tuple(map(printable, row)) for row in rows):
-        echo(fitted(line, width) if width else line)
+        echo(fit(line, width) if width else line)
 
 
-def fitted(line: str, width: int) -> str:
+def fit(line: str, width: int) -> str:
     """A line that a terminal shows in one row; an ellipsis stands for what does not fit."""
     if sum(map(_columns, line)) <= width:
         return line

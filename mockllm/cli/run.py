@@ -202,15 +202,15 @@ def judge(
     for exchange in bad[:_MOST_SHOWN]:
         lines += _problems_of(exchange)
     lines += _more(bad)
-    lines += _listed("violated", broken)
+    lines += _item_lines("violated", broken)
     lines += [f"  not played: {what}" for what in missed]
-    lines += _listed("played again", _repeated(exchanges))
-    lines += _listed("verdict unknown", unknown)
-    lines += _listed("remark", remarks)
+    lines += _item_lines("played again", _repeated_turns(exchanges))
+    lines += _item_lines("verdict unknown", unknown)
+    lines += _item_lines("remark", remarks)
     return Verdict(not (bad or broken or missed or unknown), tuple(lines))
 
 
-def _repeated(exchanges: Sequence[Exchange]) -> list[str]:
+def _repeated_turns(exchanges: Sequence[Exchange]) -> list[str]:
     """The recordings that were played again: more requests came than were recorded. It is no
     mistake by itself; with `--once` it is an `extra-request`."""
     repeated = Counter(
@@ -233,7 +233,7 @@ def _not_covered(verification: Verification) -> Iterator[str]:
         yield f"a fault did not strike, so nothing was tested by it: request {numbers}"
 
 
-def _listed(what: str, items: Sequence[str]) -> list[str]:
+def _item_lines(what: str, items: Sequence[str]) -> list[str]:
     return [*(f"  {what}: {item}" for item in items[:_MOST_SHOWN]), *_more(items)]
 
 

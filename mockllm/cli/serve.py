@@ -31,8 +31,8 @@ from mockllm.cli.options.recording import output_option, record_options, recordi
 from mockllm.cli.serving.listening import (
     Loop,
     listening_options,
+    pause_collection,
     run_server,
-    uncollected,
 )
 from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
@@ -85,7 +85,7 @@ def record(
     if command and context.get_parameter_source("port") is ParameterSource.DEFAULT:
         server["port"] = 0  # nobody else has to find it
     options = record_options(output, "add", server["ignore"], intercepts=intercepts, **recording)
-    with ended_at_once(), uncollected():
+    with ended_at_once(), pause_collection():
         from mockllm.record.recording.store.folder import Folder
         from mockllm.serve.server.app import MockServer
         from mockllm.serve.server.options import ServerOptions
@@ -93,7 +93,7 @@ def record(
         # A folder that cannot be loaded is an error before the server listens.
         Folder(output).scenarios()
         report = ServerLog(log)
-        recorded = replace(options, report=report.recorded, waiting=report.waiting)
+        recorded = replace(options, report=report.write_recording, waiting=report.waiting)
         served = ServerOptions(
             **server,
             log=report.requests,
@@ -224,14 +224,14 @@ def serve(
             "first one, then: mockllm serve scenarios; or let it answer all requests by itself: "
             "mockllm serve --fallback auto"
         )
-    record = _recorded(paths, output, mode, server, recording)
+    record = _optional_recording(paths, output, mode, server, recording)
     target = None if record is None else record.folder
     _check_processes(workers, state, server, record)
     _check_there(paths, target)
     report = ServerLog(log)
     if record is not None:
-        record = replace(record, report=report.recorded, waiting=report.waiting)
-    with ended_at_once(), uncollected():
+        record = replace(record, report=report.write_recording, waiting=report.waiting)
+    with ended_at_once(), pause_collection():
         from mockllm.serve.server.app import MockServer
         from mockllm.serve.server.options import ServerOptions
 
@@ -255,14 +255,14 @@ def serve(
     run_server(serving, report, loop, paths if reload else ())
 
 
-def _recorded(
+def _optional_recording(
     paths: tuple[Path, ...],
     output: Path | None,
     mode: RecordMode | None,
     server: dict[str, Any],
     recording: dict[str, Any],
 ) -> RecordOptions | None:
-    """What is recorded; None without --record."""
+    """The options of a recording; None without --record."""
     if mode is not None:
         intercepts, folder = server["intercept"] is not None, _target(paths, output)
         return record_options(folder, mode, server["ignore"], intercepts=intercepts, **recording)

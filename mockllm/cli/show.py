@@ -133,7 +133,7 @@ def _report_reply(played: RecordedAnswer) -> None:
 
 
 def _print(answer: HttpAnswer, timing: bool) -> None:
-    for data in _formatted(answer, timing):
+    for data in _format(answer, timing):
         write_bytes(data)
     if not answer.streamed and sys.stdout.isatty():
         echo()
@@ -213,7 +213,7 @@ def _recorded_over(scenario: Scenario, position: int) -> str | None:
         return None
 
 
-def _formatted(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
+def _format(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
     from mockllm.wire.framing.frame_text import readable
 
     if answer.status != 200:

@@ -94,7 +94,7 @@ def _warn(warning: Problem) -> None:
 
 
 def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
-    """What is wrong with the first lines of the tapes; the rest of one is read when it plays."""
+    """Problems in the first lines of the tapes; the rest of a tape is read when it plays."""
     taped = [
         turn.recorded
         for scenario in scenarios

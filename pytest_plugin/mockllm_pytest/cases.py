@@ -18,7 +18,7 @@ from mockllm.core.errors import UsageError
 from mockllm.scenario.model import Scenario, ToolSpec
 from mockllm.serve.server.control.control_routes import base_urls
 from mockllm_pytest.marks import CasesMark
-from mockllm_pytest.options import chosen
+from mockllm_pytest.options import setting
 from mockllm_pytest.printing import fail
 from mockllm_pytest.serving import Library, MockService
 
@@ -41,9 +41,9 @@ def marked_cases(
         for spec in case_specs(
             api,
             scenarios,
-            variations=chosen(config, "variations", mark.variations, 25),
+            variations=setting(config, "variations", mark.variations, 25),
             quirks=mark.quirks,
-            seed=chosen(config, "seed", mark.seed, "0"),
+            seed=setting(config, "seed", mark.seed, "0"),
             level=mark.level,
         )
     ]
@@ -78,7 +78,7 @@ class CasePlayer:
 
     def __init__(self, request: pytest.FixtureRequest, speed: float | None = None) -> None:
         self._request = request
-        self._speed = chosen(request.config, "speed", speed, 0.0)
+        self._speed = setting(request.config, "speed", speed, 0.0)
         self._session = ""
 
     def at(self, case: Case) -> str:

@@ -1,5 +1,5 @@
-"""What each test of a run gets from VCR, for `mockllm convert-tests`, which loads this module with
-`-p`. Other runs do not load it.
+"""The answers that each test gets from VCR, for `mockllm convert-tests`, which loads this module
+with `-p`. Other runs do not load it.
 
 Only pytest knows the name of each test, with its classes and parameters, and only a run knows which
 cassettes it opens, by marks, fixtures or code, and which of their answers it gets. While the tests
@@ -136,14 +136,14 @@ def _watch_vcr() -> None:
     def path_of(cassette: Any) -> str:
         return str(cassette._path)  # noqa: SLF001 - vcrpy 4 to 7 have no other name for it
 
-    def loaded(**options: Any) -> Any:
+    def load_for_replay(**options: Any) -> Any:
         cassette = load(**{**options, "record_mode": RecordMode.NONE})
         if _running:
             _running[0]["opened"].append(path_of(cassette))
         return cassette
 
     @wraps(play)
-    def played(cassette: Any, request: Any) -> Any:
+    def note_response(cassette: Any, request: Any) -> Any:
         before = dict(cassette.play_counts)
         response = play(cassette, request)
         counts = cassette.play_counts.items()
@@ -162,13 +162,13 @@ def _watch_vcr() -> None:
     refuse = CannotOverwriteExistingCassetteException.__init__
 
     @wraps(refuse)
-    def refused(error: Any, *args: Any, **options: Any) -> None:
+    def note_refusal(error: Any, *args: Any, **options: Any) -> None:
         if _running:
             _running[0]["refused"] += 1
         refuse(error, *args, **options)
 
-    CannotOverwriteExistingCassetteException.__init__ = refused
-    Cassette.load, Cassette.play_response = staticmethod(loaded), played
+    CannotOverwriteExistingCassetteException.__init__ = note_refusal
+    Cassette.load, Cassette.play_response = staticmethod(load_for_replay), note_response
     Cassette._save = lambda *_, **__: None  # noqa: SLF001 - nothing may be written
 
 

@@ -103,7 +103,7 @@ class FixtureSession:
             self._session = MockSession(server, self._name, file.parent, mark, server.speed)
             return
         recording = Recording(config, item.nodeid, fixture_folder(file, name), recorded)
-        speed = options.chosen(config, "speed", marked.speed, 0.0)
+        speed = options.setting(config, "speed", marked.speed, 0.0)
         self._session = RecordedSession(server, self._name, file.parent, mark, speed, recording)
 
     def enter(self) -> None:
@@ -112,7 +112,7 @@ class FixtureSession:
         begin(self._owner)
         self._stack.callback(end, self._owner)
         self._stack.enter_context(as_owner(WHOEVER_RUNS))
-        self._stack.enter_context(self._session.redirected(self._owner))
+        self._stack.enter_context(self._session.redirect(self._owner))
 
     def leave(self) -> None:
         """Ends that."""

@@ -153,7 +153,7 @@ def read_session(
     return Mark(
         names,
         given,
-        allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, require),
+        read_allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, require),
         _several(quirks),
         speed,
         _several(scenarios),
@@ -167,7 +167,7 @@ def read_session(
     )
 
 
-def allowed(
+def read_allowed(
     unplayed: bool,
     unmatched: bool,
     invalid: bool,

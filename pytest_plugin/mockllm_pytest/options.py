@@ -175,7 +175,7 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(f"mockllm_{name}", text, type="bool", default=False)
 
 
-def chosen(config: pytest.Config, name: str, marked: _T | None, default: _T) -> _T:
+def setting(config: pytest.Config, name: str, marked: _T | None, default: _T) -> _T:
     """The value of an option: from the command line, the test, the ini file, or the default.
 
     Args:
@@ -203,13 +203,13 @@ def flag(config: pytest.Config, name: str) -> bool:
     return bool(config.getoption(f"mockllm_{name}") or config.getini(f"mockllm_{name}"))
 
 
-def required(config: pytest.Config) -> tuple[str, ...]:
+def required_rules(config: pytest.Config) -> tuple[str, ...]:
     """The rules that every test requires."""
     return (*config.getini("mockllm_require"), *(config.getoption("mockllm_require") or ()))
 
 
-def ignored(config: pytest.Config) -> tuple[str, ...]:
-    """What of requests is not compared: from the ini file and the command line, together.
+def ignored_parts(config: pytest.Config) -> tuple[str, ...]:
+    """The parts of requests that are not compared, from the ini file and the command line.
 
     Raises:
         pytest.UsageError: it is none of what can be ignored.
@@ -231,8 +231,8 @@ def paths(config: pytest.Config) -> tuple[Path, ...]:
 
 
 def secret_rules(config: pytest.Config) -> Rules:
-    """What is secret in recordings: `mockllm.toml` at the root of the tests, the ini file and the
-    command line, together.
+    """The rules for secrets in recordings: of `mockllm.toml` at the root of the tests, the ini
+    file and the command line, together.
 
     Raises:
         UsageError: a rule cannot be read.

@@ -141,10 +141,10 @@ def mockllm_server(request: pytest.FixtureRequest) -> Iterator[MockService]:
 
     config = request.config
     with _without_traceback():
-        speed = options.chosen(config, "speed", None, 1.0)
-        required = options.required(config)
+        speed = options.setting(config, "speed", None, 1.0)
+        required = options.required_rules(config)
         check_names(required)
-        ignore = options.ignored(config)
+        ignore = options.ignored_parts(config)
     played, late = config.stash[_PLAYED], config.stash[_LATE]
     service = MockService(_library(config), speed, played, late, required, ignore)
     yield service
@@ -156,14 +156,14 @@ def mockllm_gateway() -> Callable[..., Results]:
     """Judges a gateway: `mockllm_gateway(down="anthropic", up="chat", command=[...])`."""
     from mockllm_pytest.gateways import judge
 
-    def judged(**settings: Any) -> Results:
+    def judge_gateway(**settings: Any) -> Results:
         with _without_traceback():
             try:
                 return judge(**settings)
             except AssertionError as error:
                 raise failure(str(error)) from None
 
-    return judged
+    return judge_gateway
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def mockllm_session(
     from mockllm_pytest.serving import led_by
 
     node.stash[_SESSION] = session
-    with led_by(session.environment), session.redirected(node.stash[_OWNER]):
+    with led_by(session.environment), session.redirect(node.stash[_OWNER]):
         yield session
     late = session.late_verdict()
     session.close()
@@ -199,11 +199,11 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
     if options.flag(config, "unplayed"):
         mark = replace(mark, allowed=replace(mark.allowed, unplayed=True))
     if recorded is None:
-        speed = options.chosen(config, "speed", mark.speed, server.speed)
+        speed = options.setting(config, "speed", mark.speed, server.speed)
         return MockSession(server, node.nodeid, node.path.parent, mark, speed)
     from mockllm_pytest.recording import RecordedSession, Recording, recording_folder
 
-    speed = options.chosen(config, "speed", mark.speed, 0.0)
+    speed = options.setting(config, "speed", mark.speed, 0.0)
     recording = Recording(config, node.nodeid, recording_folder(node), recorded)
     _check_age(node, recording)
     return RecordedSession(server, node.nodeid, node.path.parent, mark, speed, recording)
@@ -211,7 +211,7 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
 
 def _check_age(node: pytest.Item, recording: Recording) -> None:
     """Warns of a test whose recording is too old, or fails it."""
-    text = options.chosen(node.config, "max_age", None, "")
+    text = options.setting(node.config, "max_age", None, "")
     if not text or recording.options is not None:
         return
     from mockllm.record.recording.store.ages import ages, read_max_age
@@ -256,7 +256,7 @@ def pytest_fixture_setup(
     if not wide and fixturedef.argname not in _OWN_FIXTURES:
         _refuse_before_session(item, request)
     if owner is not None:
-        _set_function(fixturedef, _bound(function, owner))
+        _set_function(fixturedef, _bind(function, owner))
     try:
         with ownership.as_owner(owner) if wide else nullcontext():
             if not wide or fixturedef.argname == "mockllm_server" or not _uses_session(item):
@@ -295,7 +295,7 @@ def _set_function(fixturedef: pytest.FixtureDef[Any], function: Callable[..., An
         fixturedef.func = function  # type: ignore[misc]  # as pytest-asyncio and anyio do
 
 
-def _bound(function: Callable[..., Any], owner: Owner) -> Callable[..., Any]:
+def _bind(function: Callable[..., Any], owner: Owner) -> Callable[..., Any]:
     """A function whose coroutine belongs to an owner: event loops that outlive a test may run it in
     the context of another. Other functions as they are."""
     from mockllm.serve.interception.ownership import as_owner
@@ -388,7 +388,7 @@ def mockllm_case(request: pytest.FixtureRequest) -> Iterator[MockCase]:
     config, mark = request.config, cases_mark(request.node)
     played = config.stash[_PLAYED]
     played.add(scenario_name(_library(config), request.param))
-    seed = options.chosen(config, "seed", mark.seed, "0")
+    seed = options.setting(config, "seed", mark.seed, "0")
     rerun = f'pytest "{request.node.nodeid}" --mockllm-seed {seed}'
     player = CasePlayer(request)
     yield MockCase(request.param.compile(), mark.level, player.at, rerun)
@@ -453,7 +453,7 @@ def _with_bound_test(item: pytest.Item) -> Iterator[None]:
     if before is None or not iscoroutinefunction(before):
         yield
         return
-    setattr(place, name, _bound(before, item.stash[_OWNER]))
+    setattr(place, name, _bind(before, item.stash[_OWNER]))
     try:
         yield
     finally:

@@ -33,7 +33,7 @@ from mockllm.serve.interception.hosts import Hosts
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm_pytest.answering import Answering
 from mockllm_pytest.marks import Allowed, Mark, RecordedMark
-from mockllm_pytest.options import chosen, flag, ignored, secret_rules, upstreams
+from mockllm_pytest.options import flag, ignored_parts, secret_rules, setting, upstreams
 from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Recording:
         """How to record; None if the test is not recorded."""
         self._replaced: set[Path] = set()
         self._lines: list[Line] = []
-        mode = chosen(config, "record", mark.mode, "none")
+        mode = setting(config, "record", mark.mode, "none")
         if mode == "none" or (mode == "once" and self.scenarios):
             return
         self._record(config, mark, mode)
@@ -127,7 +127,9 @@ class Recording:
             folder=work,
             upstreams=self._services,
             mode="new_episodes" if mode == "new_episodes" else "add",
-            match=match_rule(cast("tuple[Condition, ...]", mark.match) or None, ignored(config)),
+            match=match_rule(
+                cast("tuple[Condition, ...]", mark.match) or None, ignored_parts(config)
+            ),
             rules=redacted,
             trust_env=flag(config, "trust_env"),
             report=self._lines.append,
@@ -329,9 +331,9 @@ class RecordedSession(MockSession):
         return self._recording.scenarios
 
     @contextmanager
-    def redirected(self, owner: Owner) -> Iterator[None]:
+    def redirect(self, owner: Owner) -> Iterator[None]:
         """As of every session; and what opens a cassette of VCR gets its answers here, too."""
-        with super().redirected(owner), without_vcr():
+        with super().redirect(owner), without_vcr():
             yield
 
     @property
@@ -374,12 +376,14 @@ class RecordedSession(MockSession):
         """The exchanges so far as text, and how to record those that nothing answered."""
         journal = self.journal
         hints: tuple[str, ...] = ()
-        if self._options is None and _unanswered(journal):
+        if self._options is None and _unanswered_entries(journal):
             hints = self._record_hints(journal)
         return "\n".join([super().format_exchanges(), *hints])
 
     def _record_hints(self, journal: Iterable[Exchange]) -> tuple[str, ...]:
-        return self._recording.hints(exchange.played.api for exchange in _unanswered(journal))
+        return self._recording.hints(
+            exchange.played.api for exchange in _unanswered_entries(journal)
+        )
 
     def close(self) -> None:
         """Waits until the recording is complete, and removes the session from the server."""
@@ -410,7 +414,7 @@ def without_vcr() -> Iterator[None]:
         CassettePatcherBuilder.build = build
 
 
-def _unanswered(journal: Iterable[Exchange]) -> list[Exchange]:
+def _unanswered_entries(journal: Iterable[Exchange]) -> list[Exchange]:
     return [
         entry for entry in journal if entry.outcome in ("unmatched", "invalid", "unknown route")
     ]

@@ -58,7 +58,7 @@ class SentRequest(NamedTuple):
 
 
 class SentRequests:
-    """What a test reads of a cassette of vcrpy: the requests. There are no `responses`."""
+    """The part of a vcrpy cassette that tests read: the requests. There are no `responses`."""
 
     def __init__(self, node: pytest.Item, key: pytest.StashKey[MockSession]) -> None:
         self._node = node
@@ -67,7 +67,7 @@ class SentRequests:
     @property
     def requests(self) -> list[SentRequest]:
         session = self._node.stash.get(self._key, None)
-        return [] if session is None else [_sent(exchange) for exchange in session.journal]
+        return [] if session is None else [_sent_request(exchange) for exchange in session.journal]
 
     @property
     def play_count(self) -> int:
@@ -90,7 +90,7 @@ def with_this_machine(hosts: object) -> list[str]:
     return [*given, r"127\.0\.0\.1\Z"]
 
 
-def _sent(exchange: Exchange) -> SentRequest:
+def _sent_request(exchange: Exchange) -> SentRequest:
     from mockllm.serve.interception.headers import ORIGIN_HEADER
 
     headers = {name: value for name, value in exchange.headers.items() if name != ORIGIN_HEADER}

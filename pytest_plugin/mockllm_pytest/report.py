@@ -130,7 +130,7 @@ def judge(
 
 
 def _repeat_hints(session: Session, mistakes: Sequence[_Mistake]) -> tuple[str, ...]:
-    """What to write where a reply of the test was requested again."""
+    """Advice where a reply of the test was requested again."""
     extra = {mistake.number for mistake in mistakes if mistake.argument == "extra_requests"}
     if not any(entry.number in extra and is_inline(entry.scenario) for entry in session.journal):
         return ()
@@ -304,7 +304,7 @@ def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> It
 
 
 def _request_summary(request: Request) -> str:
-    """What is new in a request: the results of calls, or the user's message."""
+    """The new messages of a request: the results of calls, or the user's message."""
     results: list[str] = []
     for message in reversed(request.messages):
         if message.role != "tool":

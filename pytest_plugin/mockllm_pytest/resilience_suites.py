@@ -91,7 +91,7 @@ class ResilienceSuite(_ResultsSuite):
         """
         raise NotImplementedError(f"give {type(self).__name__} a method run(base_url, case)")
 
-    def _examined(self, request: pytest.FixtureRequest) -> Results:
+    def _run_client(self, request: pytest.FixtureRequest) -> Results:
         cases = chosen(fault_cases(self.api), self.only, fault_case_names, "case", option="only")
         run = Results(Client(type(self).__name__), self.api, "http", "", "")
         with ServerThread([], ServerOptions(grace=0)) as thread:
@@ -125,7 +125,7 @@ class CutSuite(_ResultsSuite):
         """A new probe, for one stream."""
         raise NotImplementedError(f"give {type(self).__name__} a method probe()")
 
-    def _examined(self, request: pytest.FixtureRequest) -> Results:
+    def _run_client(self, request: pytest.FixtureRequest) -> Results:
         return examine_cuts(self.probe, api=self.api, level=self.level, scenarios=self.scenarios)
 
 

@@ -122,9 +122,9 @@ class Library:
             return [given]
         if isinstance(given, PathLike) or str(given).endswith(_FILES) or "/" in str(given):
             return list(self.file(folder / given))
-        return [self._named(str(given), tuple(more))]
+        return [self._find_named(str(given), tuple(more))]
 
-    def _named(self, name: str, more: tuple[Scenario, ...]) -> Scenario:
+    def _find_named(self, name: str, more: tuple[Scenario, ...]) -> Scenario:
         from mockllm.core.errors import UsageError
 
         sources: tuple[Callable[[], tuple[Scenario, ...]], ...] = (
@@ -282,7 +282,7 @@ class MockService:
         """Whether `refusing_session` has made one of this name."""
         return name in self._refusing
 
-    def proxied(self, session: str) -> dict[str, str]:
+    def proxy_variables(self, session: str) -> dict[str, str]:
         """The variables by which programs that a test starts send to the server what is for the
         services; {} without the library that makes certificates."""
         from importlib.util import find_spec
@@ -294,12 +294,12 @@ class MockService:
         from mockllm.serve.interception.child import child_environment, with_session
 
         if self._trust is None:
-            self._trust = self._stack.enter_context(self._opened())
+            self._trust = self._stack.enter_context(self._open_proxy())
         url = with_session(server.proxy_url, session)
         return child_environment(url, self._trust, server.options.intercept.hosts, os.environ)
 
     @contextmanager
-    def _opened(self) -> Iterator[Path]:
+    def _open_proxy(self) -> Iterator[Path]:
         """The folder with the certificates of the proxy, which listens from now on."""
         from mockllm.serve.interception.child import write_trust
 

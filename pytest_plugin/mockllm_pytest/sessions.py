@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mockllm.core.text import json_as_yaml
-from mockllm_pytest.marks import Allowed, Mark, allowed
+from mockllm_pytest.marks import Allowed, Mark, read_allowed
 from mockllm_pytest.parts import Part
 from mockllm_pytest.replies import Replies, inline_name, turn_of
 
@@ -59,7 +59,7 @@ class MockSession:
         self._anything: dict[str, None] = {}
         self._given: dict[str, str] = {}
         self._replies = Replies(inline_name(nodeid.rpartition("::")[2]))
-        self._quirks = _checked(mark.quirks)
+        self._quirks = _check_quirks(mark.quirks)
         self._fault = mark.fault
         self._latency = mark.latency
         if self.intercepts is None:
@@ -112,7 +112,7 @@ class MockSession:
         return url if scenario is None else f"{url}/{scenario}"
 
     @contextmanager
-    def redirected(self, owner: Owner) -> Iterator[None]:
+    def redirect(self, owner: Owner) -> Iterator[None]:
         """While it lasts, the session is that of the running test, and what an owner asks services
         comes to it; afterwards that is refused."""
         from mockllm.serve.interception import patches
@@ -168,7 +168,7 @@ class MockSession:
         names = {base.variable for base in client_base_urls(dict.fromkeys(PROTOCOLS, ""))}
         stay = {n for n in names if n not in given or hosts.has_url(given[n])}
         led = {name: value for name, value in variables.items() if name not in stay}
-        return {**led, **self._service.proxied(self.session)}
+        return {**led, **self._service.proxy_variables(self.session)}
 
     @property
     def _credentials(self) -> Mapping[str, str]:
@@ -201,14 +201,14 @@ class MockSession:
 
     @quirks.setter
     def quirks(self, names: Iterable[str]) -> None:
-        self._quirks = _checked((names,) if isinstance(names, str) else tuple(names))
+        self._quirks = _check_quirks((names,) if isinstance(names, str) else tuple(names))
         self._assign()
 
     @property
     def fault(self) -> tuple[str, ...]:
-        """What breaks on the way of every answer of the session, as `mockllm serve --fault` has it;
-        of several, one is drawn for each answer. It may be set, also between two requests, to a
-        text or to several; `()` for nothing."""
+        """The faults of every answer of the session, as in `mockllm serve --fault`; of several, one
+        is drawn for each answer. It may be set, also between two requests, to a text or to
+        several; `()` for none."""
         return self._fault
 
     @fault.setter
@@ -225,8 +225,8 @@ class MockSession:
 
     @property
     def latency(self) -> str | None:
-        """How long the answers of the session take, as `mockllm serve --latency` has it. It may be
-        set, also between two requests; None: as their scenarios say."""
+        """The latency of the session's answers, as in `mockllm serve --latency`. It may be set,
+        also between two requests; None: as their scenarios say."""
         return self._latency
 
     @latency.setter
@@ -272,7 +272,7 @@ class MockSession:
                 self._given.update({scenario.name: str(given) for scenario in some})
             added += some
         further = (quirks,) if isinstance(quirks, str) else tuple(quirks)
-        self._quirks = _checked((*self._quirks, *further))
+        self._quirks = _check_quirks((*self._quirks, *further))
         return self._add(added, match)
 
     def add(self, scenario: str | Mapping[str, Any]) -> tuple[Scenario, ...]:
@@ -413,7 +413,7 @@ class MockSession:
         self._thread.ask(serve, self._thread.server, self.session, answering, advice)
 
     def _advice(self, used: str | None, request: Request, headers: Mapping[str, str]) -> list[str]:
-        """What to do about a request that nothing answers, as lines of its error message."""
+        """Advice about a request that nothing answers, as lines of its error message."""
         from mockllm_pytest.answering import suggestions
 
         known, another = self._service.library.every, bool(self._replies.conversations)
@@ -442,7 +442,9 @@ class MockSession:
             AssertionError: there is a mistake; the message has all exchanges, and the marker that
                 would allow it.
         """
-        what = allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, require)
+        what = read_allowed(
+            unplayed, unmatched, invalid, violations, depth, extra_requests, require
+        )
         verdict = self.verdict(what)
         if not verdict.good:
             raise AssertionError(str(verdict))
@@ -493,7 +495,7 @@ class MockSession:
         self._service.end(self.session, self._nodeid)
 
 
-def _checked(quirks: tuple[str, ...]) -> tuple[str, ...]:
+def _check_quirks(quirks: tuple[str, ...]) -> tuple[str, ...]:
     """The same names.
 
     Raises:

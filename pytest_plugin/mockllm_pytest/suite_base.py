@@ -1,4 +1,4 @@
-"""What all suites share: each rule is a test, and the first one runs the client for all of them."""
+"""Base of all suites: each rule is a test, and the first one runs the client for all of them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class RuleSuite:
 
     _rules: ClassVar[tuple[str, ...]] = ()
 
-    def _examined(self, request: pytest.FixtureRequest) -> Any:
-        """What was found, for all rules.
+    def _run_client(self, request: pytest.FixtureRequest) -> Any:
+        """Runs the client; the findings for all rules.
 
         Raises:
             ProbeError: the client cannot be run.
@@ -40,12 +40,12 @@ class RuleSuite:
         raise NotImplementedError
 
     def _summary(self, found: Any) -> str:
-        """How much was run, and what was not judged."""
+        """The numbers of what was run, and of what was not judged."""
         raise NotImplementedError
 
     def _mistake(self, rule: str, found: Any, request: pytest.FixtureRequest) -> str:
-        """What the client does wrong under a rule. It may take long: it is only called where the
-        test fails."""
+        """The client's mistake under a rule. It may take long: it is only called where the test
+        fails."""
         raise NotImplementedError
 
     def _is_broken(self, rule: str, found: Any) -> bool:
@@ -71,7 +71,7 @@ class RuleSuite:
             fail(f"[XPASS(strict)] {reason}")
 
     def _examination(self, request: pytest.FixtureRequest) -> Any:
-        """What the first test of the class finds for all of them.
+        """The findings of the class's first test, for all of them.
 
         If the client cannot be run, this test fails, and the others are skipped.
         """
@@ -81,7 +81,7 @@ class RuleSuite:
         if _STASH not in stash:
             try:
                 self._check_settings()
-                stash[_STASH] = self._examined(request)
+                stash[_STASH] = self._run_client(request)
             except (ProbeError, UsageError) as error:
                 stash[_BROKEN] = str(error)
                 fail(str(error))

@@ -29,7 +29,7 @@ from mockllm.checking.reports.shrinking import TRIES
 from mockllm.checking.rules import promise
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.cases import CasePlayer, find_scenarios
-from mockllm_pytest.options import chosen
+from mockllm_pytest.options import setting
 from mockllm_pytest.serving import MockService
 from mockllm_pytest.suite_base import RuleSuite, each_rule_is_a_test, rerun_line
 
@@ -53,7 +53,7 @@ class _Examination:
 
 
 class _Suite(RuleSuite):
-    """What both suites share.
+    """Base of both suites.
 
     Args:
         policy: how the client intends to behave where good designs differ.
@@ -92,7 +92,7 @@ class _Suite(RuleSuite):
     def _skip_reason(self, invariant: str) -> str | None:
         """Why the suite cannot check an invariant; None if it can."""
 
-    def _examined(self, request: pytest.FixtureRequest) -> _Examination:
+    def _run_client(self, request: pytest.FixtureRequest) -> _Examination:
         service: MockService = request.getfixturevalue("mockllm_server")
         scenarios = find_scenarios(service.library, self.scenarios, request.path.parent)
         service.played.update(
@@ -136,7 +136,7 @@ class _Suite(RuleSuite):
         return cases(
             self.api,
             scenarios,
-            variations=chosen(request.config, "variations", self.variations, self._variations),
+            variations=setting(request.config, "variations", self.variations, self._variations),
             quirks=self.quirks,
             seed=self._seed(request),
             level=self._level,
@@ -147,7 +147,7 @@ class _Suite(RuleSuite):
         return "bytes"
 
     def _seed(self, request: pytest.FixtureRequest) -> str:
-        return chosen(request.config, "seed", self.seed, "0")
+        return setting(request.config, "seed", self.seed, "0")
 
     @property
     def _has_body(self) -> bool:

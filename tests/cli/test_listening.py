@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mockllm.cli.serving.listening import ended
+from mockllm.cli.serving.listening import cancel_until_done
 
 
 def test_a_task_that_swallows_a_cancellation_is_cancelled_again():
@@ -17,7 +17,7 @@ def test_a_task_that_swallows_a_cancellation_is_cancelled_again():
     async def run():
         task = asyncio.create_task(stubborn())
         await asyncio.sleep(0)
-        await asyncio.wait_for(ended(task), 60)
+        await asyncio.wait_for(cancel_until_done(task), 60)
         return task.cancelled()
 
     assert asyncio.run(run())

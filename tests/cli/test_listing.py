@@ -2,7 +2,7 @@
 
 import json
 
-from mockllm.cli.listing import fitted
+from mockllm.cli.listing import fit
 from mockllm.play.replay.loading import load
 from mockllm.wire.protocols import PROTOCOLS
 
@@ -44,8 +44,8 @@ def test_json(mockllm, folder):
 
 def test_a_long_row_ends_in_an_ellipsis():
     """What a terminal has no room for is marked; wide characters take two columns."""
-    assert fitted("abcdef", 6) == "abcdef"
-    assert fitted("abcdefg", 6) == "abcde…"
-    assert fitted("abcd  efgh", 6) == "abcd…"
-    assert fitted("天気予報です", 7) == "天気予…"
-    assert fitted("天気予", 6) == "天気予"
+    assert fit("abcdef", 6) == "abcdef"
+    assert fit("abcdefg", 6) == "abcde…"
+    assert fit("abcd  efgh", 6) == "abcd…"
+    assert fit("天気予報です", 7) == "天気予…"
+    assert fit("天気予", 6) == "天気予"

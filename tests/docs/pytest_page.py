@@ -52,11 +52,11 @@ INTERNAL: dict[type, frozenset[str]] = {
             "recording_failure",
             "recording_summary",
         }
-        | {"redirected", "verdict"}
+        | {"redirect", "verdict"}
     ),
     MockService: frozenset(
         {"close", "end", "environment", "find_hosts", "has_refused", "library", "played"}
-        | {"proxied", "redirect", "refusing_session", "required", "running", "running_url"}
+        | {"proxy_variables", "redirect", "refusing_session", "required", "running", "running_url"}
         | {"session_name", "speed", "thread"}
     ),
     MockCase: frozenset({"case"}),

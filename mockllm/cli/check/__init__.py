@@ -227,7 +227,7 @@ def check(context: click.Context, /, **options: Any) -> None:
     from mockllm.cli.check.gateway import GatewayOptions, run_gateway
     from mockllm.cli.check.options import CheckOptions
 
-    gateway = GatewayOptions.taken(options)
+    gateway = GatewayOptions.take_from(options)
     gateway.check(options["command"], options)
     if gateway.gateway:
         context.exit(run_gateway(gateway, CheckOptions.for_gateway(**options)))

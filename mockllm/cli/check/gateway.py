@@ -47,7 +47,7 @@ class GatewayOptions:
     sdk: bool = False
 
     @classmethod
-    def taken(cls, options: dict[str, Any]) -> Self:
+    def take_from(cls, options: dict[str, Any]) -> Self:
         """These options, taken out of all options of the command."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})
 
@@ -153,7 +153,7 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
 
 
 def _gateway(options: GatewayOptions, reporting: CheckOptions) -> Gateway:
-    """What is judged: a preset, with what the options say in its place."""
+    """The gateway that is judged: a preset, and options in place of its parts."""
     pair, words = options.pair, reporting.command
     if options.preset:
         known = preset_gateway(options.preset, pair, words)
@@ -190,7 +190,7 @@ def _reason(text: str) -> tuple[str, str]:
 
 
 def _client(options: GatewayOptions, command: Sequence[str]) -> Client:
-    """What is judged, as results name it."""
+    """The gateway's name in the results."""
     if options.preset:
         return preset_client(options.preset)
     adapter = shlex.join(command) or options.url or ""

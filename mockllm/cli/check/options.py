@@ -18,7 +18,7 @@ from mockllm.wire.protocols import PROTOCOLS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:
-    """What `mockllm check` was called with; see its help."""
+    """Options of a call of `mockllm check`; see its help."""
 
     api: str
     command: tuple[str, ...]
@@ -115,7 +115,7 @@ class CheckOptions:
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What chose the cases, for the results file."""
+        """The options that chose the cases, for the results file."""
         given: dict[str, Any] = {"variations": self.variations, "seed": self.seed}
         if self.cuts:
             given = {"cuts": True}

@@ -1,4 +1,4 @@
-"""What a run of `mockllm check` judges: the same for each source of cases."""
+"""The plan of a run of `mockllm check`: the same for each source of cases."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Interruptible:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is judged, before a client is attached.
+    """A run before its client is attached.
 
     Args:
         names: of all lines that the results may have, whether they are chosen or not.
@@ -74,7 +74,7 @@ class Plan:
     judge: Callable[[Runner, ProgressLine, Interruptible], Results]
 
 
-def attached(options: CheckOptions) -> Runner:
+def attach_client(options: CheckOptions) -> Runner:
     """The client behind the command of the options."""
     settings: dict[str, Any] = {"jobs": options.jobs, "window": options.window}
     if options.http:

@@ -18,7 +18,7 @@ from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import (
     Interruptible,
     Plan,
-    attached,
+    attach_client,
     empty_results,
 )
 from mockllm.cli.options.parameters import read_scenarios
@@ -51,7 +51,7 @@ def _plan_streams(options: CheckOptions) -> Plan:
     def attach() -> Runner:
         if options.judge is not None:
             return Runner(AnswerFile(options.judge, run, options.level))
-        return attached(options)
+        return attach_client(options)
 
     names = (case.name for case in (*listed, *plain_forms(listed)))
     return Plan(tuple(names), attach, partial(_judge, options, run))
@@ -153,7 +153,7 @@ def _plan_cuts(options: CheckOptions) -> Plan:
         return replace(results, cases=tuple(named), stopped=stopped)
 
     names = dict.fromkeys(name for case in prefixes for name in line_names(case))
-    return Plan(tuple(names), partial(attached, options), judge)
+    return Plan(tuple(names), partial(attach_client, options), judge)
 
 
 def _is_named(line: str, patterns: Sequence[str]) -> bool:

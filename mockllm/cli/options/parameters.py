@@ -138,13 +138,13 @@ def server_options(
         make: makes the fields from the values of the options.
     """
 
-    def merged(before: dict[str, Any] | None, **values: Any) -> dict[str, Any]:
+    def merge(before: dict[str, Any] | None, **values: Any) -> dict[str, Any]:
         return {**(before or {}), **make(**values)}
 
-    return collected("server", merged, *options)
+    return collect("server", merge, *options)
 
 
-def collected(
+def collect(
     name: str, make: Callable[..., Any], *options: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A decorator that adds options, and gives the command one parameter for them.
@@ -171,7 +171,7 @@ def collected(
 def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., Any]:
     """Adds scenarios as arguments, and as `--scenarios`, which every command understands; the
     command gets both as `paths`."""
-    return collected(
+    return collect(
         "paths",
         lambda _, paths, named: paths + named,
         click.option(
@@ -233,7 +233,7 @@ answering_options = server_options(
 """Adds the options for how a server answers."""
 
 
-def _ignored(
+def _check_ignored(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     from mockllm.scenario.ignoring import flaw_of
@@ -248,7 +248,7 @@ match_ignore_option = click.option(
     "--match-ignore",
     "ignore",
     multiple=True,
-    callback=_ignored,
+    callback=_check_ignored,
     metavar="WHAT",
     help="What of requests differs from run to run and is not compared: uuid, timestamp, date, a "
     "path in JSON bodies ($.metadata) or /PATTERN/; may be repeated.",
@@ -490,7 +490,7 @@ def _intercept(
     proxy_port: int = 0,
     tunnel: bool = False,
 ) -> dict[str, Any]:
-    """What is intercepted; `proxy` is None where the command has no such option."""
+    """The fields for interception; `proxy` is None where the command has no such option."""
     if intercept is None and not proxy:
         if tunnel:
             raise UsageError(f"--tunnel needs {'--intercept' if proxy is None else '--proxy'}")

@@ -192,19 +192,19 @@ def services(
     by_api: dict[str, str] = {}
     for variable, apis in _variables().items():
         if environment.get(variable):
-            by_api |= dict.fromkeys(apis, _checked(environment[variable], variable))
+            by_api |= dict.fromkeys(apis, _base_url(environment[variable], variable))
     named: dict[str, str] = {}
     groups = _groups()
     for named_url in given:
         name, equals, url = named_url.partition("=")
         if equals and name in groups:
-            named |= dict.fromkeys(groups[name], _checked(url, f"{option} {name}="))
+            named |= dict.fromkeys(groups[name], _base_url(url, f"{option} {name}="))
         else:
-            by_api |= dict.fromkeys(_variables()["MOCKLLM_UPSTREAM"], _checked(named_url, option))
+            by_api |= dict.fromkeys(_variables()["MOCKLLM_UPSTREAM"], _base_url(named_url, option))
     return by_api | named
 
 
-def _checked(url: str, where: str) -> str:
+def _base_url(url: str, where: str) -> str:
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -1,4 +1,4 @@
-"""What `mockllm serve` and `mockllm record` share: a server that runs until a signal.
+"""A server that runs until a signal: shared by `mockllm serve` and `mockllm record`.
 
 With `--reload` it serves the files as they are now; broken files leave the last good ones served.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from mockllm.cli.options.parameters import (
-    collected,
+    collect,
     number,
     path_options,
     read_scenarios,
@@ -105,7 +105,7 @@ async def follow(
             continue
         if problems or scenarios != served:
             server.reload(scenarios)
-            report.reloaded(scenarios)
+            report.write_reload(scenarios)
         served, problems = scenarios, ()
 
 
@@ -168,7 +168,7 @@ listening_options = together(
         ),
     ),
     path_options,
-    collected(
+    collect(
         "log",
         lambda _, log_format, quiet, log_quotes: LogOptions(log_format, quiet, log_quotes),
         click.option("--log-format", type=click.Choice(["text", "json"]), default="text"),
@@ -228,7 +228,7 @@ def run_server(
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """Nothing that the start makes is garbage: looking for it would take a tenth of the time,
     and would be looked for again and again while serving."""
     gc.disable()
@@ -240,7 +240,7 @@ def uncollected() -> Iterator[None]:
 
 
 def _loop_factory(loop: Loop, server: MockServer) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the event loop; None: asyncio.
+    """The factory of the event loop; None: asyncio's.
 
     uvloop answers more requests a second. But it accepts one connection in each of its rounds, and
     writes what is due in between: a thousand streams at once begin three times as late.
@@ -270,8 +270,8 @@ def _raise_open_files() -> None:
 
 
 class _LoopErrors:
-    """What the event loop reports: that there are too many connections in a line of the log now and
-    then, as the loop says it thousands of times; all else as usual."""
+    """Errors of the event loop: too many connections make a line of the log now and then, as the
+    loop says it thousands of times; all else is as usual."""
 
     def __init__(self, report: ServerLog) -> None:
         self._report = report
@@ -311,7 +311,7 @@ async def _serve(
         report.listening(server.url)
         started(stop.set)
         # What only requests need is imported now, while the first client finds its way here.
-        with uncollected():
+        with pause_collection():
             report.serving(server, variables)
             if server.options.record is not None:
                 report.recording(server.options.record)
@@ -328,7 +328,7 @@ async def _serve(
     )
     for task in (stopping, waiting, following):
         if task is not None:
-            await ended(task)
+            await cancel_until_done(task)
     if cut.is_set():
         raise click.Abort
     if server.lost:
@@ -344,7 +344,7 @@ def _leading(server: MockServer) -> AbstractContextManager[dict[str, str]]:
     return leading(server, os.environ, keeps_keys=True)
 
 
-async def ended(task: asyncio.Task[Any]) -> None:
+async def cancel_until_done(task: asyncio.Task[Any]) -> None:
     """Cancels a task until it has ended: aiohttp's shutdown goes on after one `CancelledError`."""
     while not task.done():
         task.cancel()

@@ -113,7 +113,7 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """What a server writes about itself.
+    """Options of a server's log.
 
     Args:
         form: text has aligned lines for people, in colour where `terminal.colour` says so.
@@ -193,10 +193,10 @@ class ServerLog:
     def _begin(self) -> None:
         self._has_begun = True
         for line in self._early:
-            self.recorded(line)
+            self.write_recording(line)
 
     def serving(self, server: MockServer, led: Mapping[str, str] = _NOTHING) -> None:
-        """What the server serves, and where.
+        """Writes the scenarios of the server, and its addresses.
 
         Args:
             led: the variables by which programs send what is for the services to its proxy.
@@ -218,7 +218,7 @@ class ServerLog:
             self._put("address", _further_addresses(elsewhere, led))
         lines = chain(
             [""],
-            self._served(scenarios),
+            self._scenario_lines(scenarios),
             [f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"],
             _settings(base_urls),
             (f"  {url}  # {api}" for api, url in further),
@@ -235,7 +235,7 @@ class ServerLog:
             **{name: value for name, value in fields.items() if value},
         )
 
-    def _served(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
+    def _scenario_lines(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         if scenarios:
             yield f"Serving {counted(len(scenarios), 'scenario')}:"
         for scenario in scenarios[:_SHOWN]:
@@ -266,7 +266,7 @@ class ServerLog:
             self._output.line(self._request(exchange))
 
     def _problems(self, exchange: Exchange) -> list[str]:
-        """What is wrong with a request, without its secrets: a log is kept, sent and pasted."""
+        """The problems of a request, without its secrets: a log is kept, sent and pasted."""
         if not self._quotes:
             return [_NOT_QUOTED] if exchange.problems else []
         return [self._redactor.text(problem) for problem in exchange.problems]
@@ -291,11 +291,11 @@ class ServerLog:
             f"{exchange.status:>3}",
             f"{_milliseconds(exchange.sent.duration):>10}",
             *map(printable, _notes(exchange)),
-            *map(_shortened, self._problems(exchange)),
+            *map(_shorten_problem, self._problems(exchange)),
         )
         return "  ".join(cells)
 
-    def recorded(self, line: Line) -> None:
+    def write_recording(self, line: Line) -> None:
         if not self._has_begun:
             self._early.append(line)
             return
@@ -324,7 +324,7 @@ class ServerLog:
             echo(f"mockllm: {text}", err=True)
         return int(self._is_missing)
 
-    def reloaded(self, scenarios: Sequence[Scenario]) -> None:
+    def write_reload(self, scenarios: Sequence[Scenario]) -> None:
         self._measure(scenarios)
         names = [scenario.name for scenario in scenarios]
         self._put("reloaded", [f"reloaded {counted(len(names), 'scenario')}"], scenarios=names)
@@ -420,7 +420,7 @@ def _notes(exchange: Exchange) -> list[str]:
     return notes
 
 
-def _shortened(problem: str) -> str:
+def _shorten_problem(problem: str) -> str:
     line = printable(" ".join(problem.split()))
     beginning = _MAX_PROBLEM - _ADVICE
     return shorten(line, _MAX_PROBLEM, keep=beginning, tail=_ADVICE, mark=" … ")

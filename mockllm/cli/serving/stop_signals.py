@@ -43,9 +43,9 @@ class StopSignals:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.stop, self.cut = asyncio.Event(), asyncio.Event()
         self._loop = loop
-        count_signals(self._received)
+        count_signals(self._on_signal)
 
-    def _received(self, number: int) -> None:
+    def _on_signal(self, number: int) -> None:
         if number > 2:
             os._exit(FORCED)
         if number == 2:

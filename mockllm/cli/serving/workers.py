@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.parameters import served_scenarios
-from mockllm.cli.serving.listening import Loop, run_server, uncollected
+from mockllm.cli.serving.listening import Loop, pause_collection, run_server
 from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from mockllm.cli.serving.start_errors import cannot_listen
 from mockllm.cli.serving.stop_signals import count_signals
@@ -44,7 +44,7 @@ _SHORT = 2.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlan:
-    """What each worker does.
+    """The work of each worker.
 
     Args:
         options: of the server, without functions.
@@ -95,16 +95,16 @@ def _bound_socket(options: ServerOptions) -> socket.socket:
     """A socket that keeps the port of the workers. They share it where the system does not spread
     connections over several."""
     # Without SO_REUSEPORT at first: another server on this port is an error.
-    bound = _bound(options.host, options.port)
+    bound = _bind(options.host, options.port)
     if _balances():
         port = bound.getsockname()[1]
         bound.close()
-        return _bound(options.host, port, socket.SO_REUSEPORT)
+        return _bind(options.host, port, socket.SO_REUSEPORT)
     bound.listen(1024)
     return bound
 
 
-def _bound(host: str, port: int, *flags: int) -> socket.socket:
+def _bind(host: str, port: int, *flags: int) -> socket.socket:
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         for flag in (socket.SO_REUSEADDR, *flags):
@@ -168,9 +168,9 @@ class _Supervisor:
                 except EOFError:
                     pass  # it ended
             if not worker.process.is_alive() and not self._signals:
-                self._ended(worker, starting)
+                self._restart(worker, starting)
 
-    def _ended(self, worker: _Worker, starting: bool) -> None:
+    def _restart(self, worker: _Worker, starting: bool) -> None:
         worker.process.join()
         code = worker.process.exitcode or 0
         # One that fails at its start would fail again: what is wrong has been printed by it.
@@ -224,7 +224,7 @@ def run_worker(
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the supervisor gets it, too
     report = ServerLog(plan.log, first=first)
-    with uncollected():
+    with pause_collection():
         from mockllm.serve.server.app import MockServer
 
         options = replace(
@@ -241,7 +241,7 @@ def run_worker(
                 report,
                 plan.loop,
                 plan.paths if plan.reload else (),
-                started=_started(messages),
+                started=_start_reporter(messages),
             )
         except MockLLMError as error:
             echo(f"mockllm: {error}", err=True)
@@ -250,14 +250,14 @@ def run_worker(
             raise SystemExit(1) from None
 
 
-def _started(messages: Connection) -> Callable[[Callable[[], None]], None]:
-    """What a server does when it listens: it reports that, and watches its first process."""
+def _start_reporter(messages: Connection) -> Callable[[Callable[[], None]], None]:
+    """A function for a server that listens: it reports that, and watches its first process."""
 
-    def started(stop: Callable[[], None]) -> None:
+    def report_start(stop: Callable[[], None]) -> None:
         messages.send(True)
         messages.close()
         parent = multiprocessing.parent_process()
         if parent is not None:
             asyncio.get_running_loop().add_reader(parent.sentinel, stop)
 
-    return started
+    return report_start

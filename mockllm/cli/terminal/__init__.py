@@ -1,1 +1,1 @@
-"""What commands print, and how they fail."""
+"""Output and errors of commands."""

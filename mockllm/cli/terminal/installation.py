@@ -36,14 +36,14 @@ def installed_version() -> str:
 
 
 def findings() -> tuple[str, ...]:
-    """What is wrong with this installation, and last the command that repairs it; empty where
-    nothing is wrong."""
+    """Problems of this installation, and last the command that repairs it; empty where nothing
+    is wrong."""
     folder = Path(__file__).parents[2]
     missing = sorted({*_missing_from(folder), *_missing_from_record()})
     checks = [
         _collision(),
-        _listed("overwritten by another project", _overwritten_in(folder)),
-        _listed("missing", missing),
+        _names_line("overwritten by another project", _overwritten_in(folder)),
+        _names_line("missing", missing),
     ]
     problems = [problem for problem in checks if problem is not None]
     return (*problems, f"to repair it: {REPAIR}") if problems else ()
@@ -100,7 +100,7 @@ def _missing_from_record() -> list[str]:
     return [str(file) for file in own if not Path(str(file.locate())).exists()]
 
 
-def _listed(what: str, names: list[str]) -> str | None:
+def _names_line(what: str, names: list[str]) -> str | None:
     if not names:
         return None
     more = len(names) - _MOST_NAMES
