@@ -31,12 +31,15 @@ class CommandLine(click.Group):
     An error is one line on standard error, with exit code 2.
 
     Args:
-        commands_at: where each command is, as `module:name`.
+        groups: by heading, where each command is, as `module:name`.
     """
 
-    def __init__(self, *args: Any, commands_at: Mapping[str, str], **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, groups: Mapping[str, Mapping[str, str]], **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
-        self._commands_at = commands_at
+        self._groups = groups
+        self._commands_at = {name: at for group in groups.values() for name, at in group.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._commands_at)
@@ -58,15 +61,16 @@ class CommandLine(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands, each with its whole first sentence; click cuts it to one line."""
-        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        rows = [
-            (name, command.get_short_help_str(_LONGEST_SUMMARY))
-            for name, command in commands
-            if command is not None
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """Lists the commands by groups, each with its whole first sentence, which click cuts."""
+        for heading, names in self._groups.items():
+            commands = ((name, self.get_command(ctx, name)) for name in names)
+            rows = [
+                (name, command.get_short_help_str(_LONGEST_SUMMARY))
+                for name, command in commands
+                if command is not None
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def main(
         self,
@@ -116,29 +120,39 @@ def _one_line(error: click.ClickException) -> str:
 
 __all__ = ["main"]
 
-_COMMANDS = {
-    "check": "mockllm.cli.check:check",
-    "completion": "mockllm.cli.completion:completion",
-    "convert-tests": "mockllm.cli.convert:convert_tests",
-    "demo": "mockllm.cli.demo:demo",
-    "docs": "mockllm.cli.docs:docs",
-    "drift": "mockllm.cli.drift:drift",
-    "env": "mockllm.cli.env:env",
-    "export": "mockllm.cli.show:export",
-    "import": "mockllm.cli.importing:import_",
-    "init": "mockllm.cli.init:init",
-    "list": "mockllm.cli.listing:list_scenarios",
-    "profiles": "mockllm.cli.profiles:list_profiles",
-    "quirks": "mockllm.cli.quirks:quirks",
-    "record": "mockllm.cli.serve:record",
-    "report": "mockllm.cli.report:report",
-    "report-bug": "mockllm.cli.report_bug:report_bug",
-    "run": "mockllm.cli.run:run",
-    "schema": "mockllm.cli.validate:schema",
-    "scrub": "mockllm.cli.scrub:scrub",
-    "serve": "mockllm.cli.serve:serve",
-    "show": "mockllm.cli.show:show",
-    "validate": "mockllm.cli.validate:validate",
+_GROUPS = {
+    "Begin": {
+        "demo": "mockllm.cli.demo:demo",
+        "init": "mockllm.cli.init:init",
+        "docs": "mockllm.cli.docs:docs",
+        "completion": "mockllm.cli.completion:completion",
+    },
+    "Serve and run": {
+        "serve": "mockllm.cli.serve:serve",
+        "run": "mockllm.cli.run:run",
+        "env": "mockllm.cli.env:env",
+    },
+    "Record": {
+        "record": "mockllm.cli.serve:record",
+        "import": "mockllm.cli.importing:import_",
+        "convert-tests": "mockllm.cli.convert:convert_tests",
+        "drift": "mockllm.cli.drift:drift",
+        "scrub": "mockllm.cli.scrub:scrub",
+        "export": "mockllm.cli.show:export",
+    },
+    "Check": {
+        "check": "mockllm.cli.check:check",
+        "report": "mockllm.cli.report:report",
+        "validate": "mockllm.cli.validate:validate",
+    },
+    "Look up": {
+        "list": "mockllm.cli.listing:list_scenarios",
+        "show": "mockllm.cli.show:show",
+        "quirks": "mockllm.cli.quirks:quirks",
+        "profiles": "mockllm.cli.profiles:list_profiles",
+        "schema": "mockllm.cli.validate:schema",
+        "report-bug": "mockllm.cli.report_bug:report_bug",
+    },
 }
 
 
@@ -164,7 +178,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
 @click.group(
     "mockllm",
     cls=CommandLine,
-    commands_at=_COMMANDS,
+    groups=_GROUPS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

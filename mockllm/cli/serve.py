@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
+from mockllm.cli.options.headings import ServerCommand
 from mockllm.cli.options.parameters import (
     answering_options,
     capacity_options,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from mockllm.serve.server.options import RecordMode, RecordOptions, ServerOptions
 
 
-@click.command()
+@click.command(cls=ServerCommand)
 @output_option
 @recording_options
 @ignore_options
@@ -121,7 +122,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     return code or missing
 
 
-@click.command()
+@click.command(cls=ServerCommand)
 @path_arguments("PATH...", click.Path(path_type=Path))
 @answering_options
 @click.option(

@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 
 import mockllm as package
+from mockllm.cli.options.headings import HEADINGS
 from mockllm.cli.terminal.colour import in_colour
 from mockllm.core.errors import ScenarioError
 from tests.cases import for_all
@@ -91,10 +92,31 @@ def test_a_command_that_cannot_start_has_the_exit_code_of_a_shell(mockllm, progr
 
 def test_the_help_cuts_no_summary(mockllm):
     """The list of commands has the whole first sentence of each."""
-    listed = " ".join(mockllm("--help").stdout.partition("Commands:")[2].split())
+    listed = " ".join(mockllm("--help").stdout.partition("Begin:\n")[2].split())
     assert "..." not in listed
     assert "Print the environment variables that the official SDKs read" in listed
     assert "judge its requests." in listed
+
+
+def test_the_help_has_the_commands_in_groups(mockllm):
+    """`mockllm --help` lists the commands under headings, in the order of use."""
+    headings = ("Begin:", "Serve and run:", "Record:", "Check:", "Look up:")
+    lines = mockllm("--help").stdout.splitlines()
+    assert [line for line in lines if line in headings] == [*headings]
+
+
+@for_all("command", ["serve", "record"])
+def test_options_of_servers_have_headings(mockllm, command):
+    """Each option of a server but --help is under a heading; each name has an option."""
+    text = mockllm(command, "--help").stdout
+    assert "\nOther:\n  -h, --help" in text
+    assert "\nFaults:\n  --fault NAME" in text
+
+
+def test_every_name_under_a_heading_is_an_option(mockllm):
+    """No heading has a name that `serve` lacks."""
+    text = mockllm("serve", "--help").stdout
+    assert [name for names in HEADINGS.values() for name in names if f"--{name}" not in text] == []
 
 
 @for_all("command", ["list", "validate", "show", "export", "run", "serve", "check"])
