@@ -11,11 +11,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
 
 import mockllm
+from mockllm.cli.options.config import advice, origin, read_config
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import MockLLMError, NotStartedError, ScenarioError
 from mockllm.core.text import did_you_mean
@@ -104,6 +106,10 @@ def _message(error: Exception) -> str:
                 echo(str(problem), err=True)
             count = len(problems)
             return f"{count} problem{'s' * (count > 1)} in the scenarios"
+        case click.BadParameter() if place := origin(error):
+            return f"{place}: {' '.join(error.message.split())}"
+        case click.NoSuchOption() if hint := advice(error):
+            return hint
         case click.UsageError(ctx=context) if context is not None:
             return f"{_one_line(error)} (see {context.command_path} --help)"
         case click.ClickException():
@@ -191,8 +197,14 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     callback=_print_version,
     help="Show the version and exit.",
 )
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A file with options, a table for each command; default: mockllm.toml, if it exists.",
+)
 @click.pass_context
-def main(context: click.Context) -> None:
+def main(context: click.Context, config: Path | None) -> None:
     """A mock server for LLM streams: scenarios in YAML, the real bytes of the real protocols.
 
     \b
@@ -203,5 +215,6 @@ def main(context: click.Context) -> None:
       mockllm run -- pytest             a server for the time that a command runs
       mockllm docs                      the pages of the documentation
     """
+    read_config(context, config)
     if context.invoked_subcommand is None:
         echo(context.get_help())

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from mockllm.core.errors import Problem, UsageError
 from mockllm.core.text import did_you_mean
@@ -171,9 +172,15 @@ def collect(
 def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., Any]:
     """Adds scenarios as arguments, and as `--scenarios`, which every command understands; the
     command gets both as `paths`."""
+
+    def both(_: object, paths: tuple[Path, ...], named: tuple[Path, ...]) -> tuple[Path, ...]:
+        source = click.get_current_context().get_parameter_source("named")
+        from_file = source is ParameterSource.DEFAULT_MAP
+        return paths if paths and from_file else paths + named
+
     return collect(
         "paths",
-        lambda _, paths, named: paths + named,
+        both,
         click.option(
             "--scenarios",
             "named",

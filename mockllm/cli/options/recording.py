@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from mockllm.cli.options.config import config_file
 from mockllm.cli.options.parameters import together
 from mockllm.core.errors import UsageError
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from mockllm.record.redaction.rules import Rules
     from mockllm.scenario.model import Ignored
     from mockllm.serve.server.options import RecordMode, RecordOptions
-
-CONFIG = Path("mockllm.toml")
-"""Where further rules about secrets are looked for."""
 
 
 def _groups() -> dict[str, tuple[str, ...]]:
@@ -142,8 +140,7 @@ def redaction_rules(
     """The rules for secrets from the options and from `mockllm.toml`, if that exists."""
     from mockllm.record.redaction.rules import rules_from
 
-    file = CONFIG if CONFIG.is_file() else None
-    return rules_from(file, redact, redact_paths, redact_kinds, keep)
+    return rules_from(config_file(), redact, redact_paths, redact_kinds, keep)
 
 
 def record_options(
