@@ -26,7 +26,7 @@ from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import results_of_today
 from mockllm.conformance.case_names import Setting
 from mockllm.conformance.clients.http_clients import http_runner
-from mockllm.conformance.clients.measured import measured
+from mockllm.conformance.clients.measured import client_results
 from mockllm.conformance.clients.runner import Runner
 from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
 from mockllm.conformance.results.file import write_results
@@ -88,7 +88,7 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
         hello = runner.hello
         run = results_of_today(hello.client, entry.api, "http", _ARGUMENTS, hello.unsupported)
         setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http"))
-        results = measured(report, runner, run, POLICY, setting)
+        results = client_results(report, runner, run, POLICY, setting)
         reported = {
             one.case.name
             for one in (*report.results, *report.plain_forms)

@@ -63,7 +63,7 @@ def spec_named(name: str, scenarios: Iterable[Scenario] = ()) -> CaseSpec:
 # Choosing by patterns
 
 
-def chosen(
+def choose(
     items: Sequence[T],
     patterns: Iterable[str],
     names: Callable[[T], Iterable[str]],

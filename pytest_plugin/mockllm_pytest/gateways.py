@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import mockllm
-from mockllm.conformance.case_names import chosen
+from mockllm.conformance.case_names import choose
 from mockllm.conformance.gateways.cases import Pair, gateway_cases
 from mockllm.conformance.gateways.check import MODEL, Gateway, case_forms
 from mockllm.conformance.gateways.gateway_run import judge_gateway
@@ -57,7 +57,7 @@ def judge(
         rounds=rounds,
         unsupported=unsupported or {},
     )
-    cases = chosen(gateway_cases(pair), only, case_forms, "case", option="only")
+    cases = choose(gateway_cases(pair), only, case_forms, "case", option="only")
     client = Client(command[0] if command else url)
     today = datetime.now(UTC).date().isoformat()
     empty = Results(client, str(pair), GATEWAY_LEVEL, mockllm.__version__, today)

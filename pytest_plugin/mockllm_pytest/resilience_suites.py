@@ -14,7 +14,7 @@ from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import CUT_RULES, RESILIENCE, Verdict, promise
-from mockllm.conformance.case_names import chosen
+from mockllm.conformance.case_names import choose
 from mockllm.conformance.clients.fault_check import check_faults, fault_case_names
 from mockllm.conformance.clients.http_sessions import FunctionPlayer, Returned
 from mockllm.conformance.cuts import examine_cuts
@@ -92,7 +92,7 @@ class ResilienceSuite(_ResultsSuite):
         raise NotImplementedError(f"give {type(self).__name__} a method run(base_url, case)")
 
     def _run_client(self, request: pytest.FixtureRequest) -> Results:
-        cases = chosen(fault_cases(self.api), self.only, fault_case_names, "case", option="only")
+        cases = choose(fault_cases(self.api), self.only, fault_case_names, "case", option="only")
         run = Results(Client(type(self).__name__), self.api, "http", "", "")
         with ServerThread([], ServerOptions(grace=0)) as thread:
             return check_faults(FunctionPlayer(thread, self.run).play, cases, self.policy, run)

@@ -17,7 +17,7 @@ from mockllm.conformance.results.known import (
     Standing,
     check_patterns,
     read_known,
-    updated,
+    updated_text,
 )
 
 
@@ -88,7 +88,7 @@ def report(
     write_results(results, path)
     standing = Standing.of(results.cases, failing, flaky)
     if options.update and options.known_failing is not None:
-        write_report(options.known_failing, updated(failing, standing, names))
+        write_report(options.known_failing, updated_text(failing, standing, names))
         standing = Standing.of(results.cases, read_known(options.known_failing), flaky)
     for line in terminal_lines(results, standing):
         echo(line)

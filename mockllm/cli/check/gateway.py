@@ -14,7 +14,7 @@ from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import Interruptible, results_of_today
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
-from mockllm.conformance.case_names import Setting, chosen
+from mockllm.conformance.case_names import Setting, choose
 from mockllm.conformance.gateways.cases import Pair, gateway_cases
 from mockllm.conformance.gateways.check import Gateway, case_forms
 from mockllm.conformance.gateways.gateway_run import judge_gateway
@@ -131,7 +131,7 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
         return 0
     gateway = _gateway(options, reporting)
     listed = gateway_cases(options.pair, every=options.every)
-    cases = chosen(listed, reporting.only, case_forms, "case")
+    cases = choose(listed, reporting.only, case_forms, "case")
     client = _client(options, reporting.command)
     arguments = {"rounds": options.rounds, "all": options.every}
     empty = results_of_today(client, str(options.pair), GATEWAY_LEVEL, arguments)

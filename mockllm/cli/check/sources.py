@@ -24,10 +24,10 @@ from mockllm.cli.check.plan import (
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.case_names import chosen
+from mockllm.conformance.case_names import choose
 from mockllm.conformance.clients.fault_check import check_faults, fault_case_names
 from mockllm.conformance.clients.http_clients import HttpClients, fault_limit
-from mockllm.conformance.clients.measured import AdapterFrames, measured, with_smallest
+from mockllm.conformance.clients.measured import AdapterFrames, client_results, with_smallest
 from mockllm.conformance.clients.process import Program
 from mockllm.conformance.clients.runner import AnswerFile, Runner, write_cases
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
@@ -85,7 +85,7 @@ def _all_cases(options: CheckOptions) -> list[Case]:
 def _chosen_cases(listed: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
     """The cases that any pattern names: the case, its quirk, or its quirk with the variant."""
     forms = plain_forms(listed) if patterns else []
-    return chosen([*forms, *listed], patterns, _names, "case or quirk")
+    return choose([*forms, *listed], patterns, _names, "case or quirk")
 
 
 def _names(case: Case) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _judge(
         stopped = f"interrupted after {done} of {len(run)} cases"
     empty = empty_results(options, runner.hello, stopped)
     cases = () if interrupted.happened else run
-    results = measured(report, runner, empty, options.policy, options.setting, cases)
+    results = client_results(report, runner, empty, options.policy, options.setting, cases)
     if options.no_shrink or options.judge is not None or interrupted.happened:
         return results
     broken = list(report.broken())
@@ -135,7 +135,7 @@ def _plan_cuts(options: CheckOptions) -> Plan:
     scenarios = read_scenarios(options.paths) if options.paths else ()
     listed = list(planned_cuts(options.api, level, scenarios))
     prefixes = [case for case in listed if case.rules]
-    run = set(map(id, chosen(prefixes, options.only, _cut_forms, "sample, place or rule")))
+    run = set(map(id, choose(prefixes, options.only, _cut_forms, "sample, place or rule")))
     # The whole streams show what a client reads at all.
     cases = [case for case in listed if not case.rules or id(case) in run]
 
@@ -179,7 +179,7 @@ def _plan_faults(options: CheckOptions) -> Plan:
     rules = _rules(options.rules)
     listed = fault_cases(options.api)
     cases = [case for case in listed if set(case.rules) & set(rules)]
-    cases = chosen(cases, options.only, fault_case_names, "case")
+    cases = choose(cases, options.only, fault_case_names, "case")
     if options.rules:
         _check_judged(rules, cases)
     if options.limit is not None:

@@ -30,7 +30,7 @@ def group_of(case: Case) -> str:
     return "plain" if case.plain is None else "cuts"
 
 
-def unscored(quirk: str, cost: Cost | None) -> tuple[Verdict, str] | None:
+def uncounted_verdict(quirk: str, cost: Cost | None) -> tuple[Verdict, str] | None:
     """The verdict of a mistake that does not count, with the reason; None where it counts.
 
     A client is blamed for streams that a source shows, and may refuse, with an error, those that
@@ -136,7 +136,9 @@ _OF_GROUP = {
 }
 
 
-def unjudged(case: Case, absent: Collection[str], judged: Collection[str]) -> tuple[str, ...]:
+def unjudged_fields(
+    case: Case, absent: Collection[str], judged: Collection[str]
+) -> tuple[str, ...]:
     """The fields that the case has values for, and that were not judged.
 
     Args:

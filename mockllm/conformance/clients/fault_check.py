@@ -15,7 +15,7 @@ from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.case_names import Setting, check_command
 from mockllm.conformance.clients.http_sessions import PlayedCase
 from mockllm.conformance.clients.measured import AdapterFrames, json_value, rule_line, stream_of
-from mockllm.conformance.results import CaseResult, Play, Results, logged
+from mockllm.conformance.results import CaseResult, Play, Results, request_log
 from mockllm.core.errors import ProbeError
 from mockllm.scenario.dump import dump
 
@@ -83,7 +83,7 @@ def check_faults(
     ]
     third = judgements(_play(play, undecided, 1, "mistakes once more", progress, goes_on))
     for name, judgement in second.items():
-        judged[name] = judged[name].confirmed(judgement, third.get(name))
+        judged[name] = judged[name].confirm(judgement, third.get(name))
     listed = [judged[case.name] for case in chosen if case.name in judged]
     stopped = ""
     if len(listed) < len(chosen):
@@ -185,7 +185,7 @@ class Judged:
         """Whether other rules were broken the second time."""
         return {finding.rule for finding in self.wrong} != {finding.rule for finding in again.wrong}
 
-    def confirmed(self, second: Judged, third: Judged | None) -> Judged:
+    def confirm(self, second: Judged, third: Judged | None) -> Judged:
         """The verdict of most times. The log is that of the last time with all mistakes that
         count."""
         times = [self, second] if third is None else [self, second, third]
@@ -251,6 +251,6 @@ def _play_of(judged: Judged) -> Play:
         title=fault_of(case).title,
         scenario=dump(case.scenario),
         faults=fault_of(case).texts,
-        log=logged(played.exchanges),
+        log=request_log(played.exchanges),
         answer=played.answer.raw or {"crash": played.answer.ended or played.answer.invalid},
     )

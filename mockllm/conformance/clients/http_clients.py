@@ -23,7 +23,7 @@ from mockllm.conformance.clients.http_sessions import (
     PATIENCE,
     CaseSession,
     PlayedCase,
-    finished,
+    finish_case,
     requests_usage,
     with_requests,
 )
@@ -168,7 +168,7 @@ class HttpClients:
         self.processes: RunnerProcesses | ProgramPerCase
         with ExitStack() as stack:
             self._thread = stack.enter_context(ServerThread([], options))
-            self.processes = ProgramPerCase(program) if per_case else _started(program, api)
+            self.processes = ProgramPerCase(program) if per_case else _start(program, api)
             stack.callback(self.processes.close)
             self.close = stack.pop_all().close
         self.hello: Hello = self.processes.hello
@@ -202,7 +202,7 @@ class HttpClients:
             except Exception as error:  # noqa: BLE001 - raised again where it is waited for
                 done.set_exception(error)
 
-        self._sent(session).add_done_callback(finish)
+        self._send(session).add_done_callback(finish)
         return done
 
     def requests_usage(self, case: Case) -> bool:
@@ -212,14 +212,14 @@ class HttpClients:
         """Plays a case with a fault, and waits for the answer; several threads may do so."""
         session = CaseSession(self._thread, case, self._numbers)
         with self._lock:
-            job = self._sent(session)
-        return finished(case, session, job)
+            job = self._send(session)
+        return finish_case(case, session, job)
 
-    def _sent(self, session: CaseSession) -> Future[Answer]:
+    def _send(self, session: CaseSession) -> Future[Answer]:
         return self.processes.submit(session.open(), session)
 
 
-def _started(program: Program, api: str) -> RunnerProcesses:
+def _start(program: Program, api: str) -> RunnerProcesses:
     """Programs that are started once, and get each case as a line."""
     env = dict(os.environ if program.env is None else program.env)
     return RunnerProcesses(replace(program, env=env | unproxied(env)), question(api, "http"))

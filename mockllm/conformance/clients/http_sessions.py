@@ -79,7 +79,7 @@ class CaseSession:
         """The requests so far."""
         return self.thread.exchanges(self._name)
 
-    def settled(self) -> tuple[Exchange, ...]:
+    def settled_exchanges(self) -> tuple[Exchange, ...]:
         """The requests, once every answer is over, or after `_GRACE` seconds."""
         return self.thread.settled_exchanges(self._name, _GRACE)
 
@@ -138,7 +138,7 @@ class PlayedCase:
     late: bool = False
 
 
-def finished(case: Case, session: CaseSession, job: Future[Answer]) -> PlayedCase:
+def finish_case(case: Case, session: CaseSession, job: Future[Answer]) -> PlayedCase:
     """Waits for the answer to a case, and ends its session."""
     try:
         answer = job.result(case.deadline + PATIENCE)
@@ -147,7 +147,7 @@ def finished(case: Case, session: CaseSession, job: Future[Answer]) -> PlayedCas
         session.break_off()
         return PlayedCase(case, _late_answer(job, case), exchanges, late=True)
     else:
-        return PlayedCase(case, answer, session.settled())
+        return PlayedCase(case, answer, session.settled_exchanges())
     finally:
         session.close()
 
@@ -210,7 +210,7 @@ class FunctionPlayer:
         args = (session.open()["base_url"], case, done)
         # A daemon, so that a client that never comes back does not keep the process.
         threading.Thread(target=self._call, args=args, name="mockllm-client", daemon=True).start()
-        return finished(case, session, done)
+        return finish_case(case, session, done)
 
     def _call(self, url: str, case: Case, done: Future[Answer]) -> None:
         try:
@@ -222,9 +222,9 @@ class FunctionPlayer:
         try:
             returned = self._run(url, case)
             if inspect.isawaitable(returned):
-                returned = asyncio.run(_awaited(returned))
+                returned = asyncio.run(_as_coroutine(returned))
         except Exception as error:  # noqa: BLE001 - what a client raises is its outcome
-            return _raised(error)
+            return _answer_of_exception(error)
         value = as_json(returned) if isinstance(returned, Outcome) else returned
         if not isinstance(value, Mapping):
             raise ProbeError(
@@ -238,11 +238,11 @@ class FunctionPlayer:
             ) from None
 
 
-async def _awaited(returned: Awaitable[Returned]) -> Returned:
+async def _as_coroutine(returned: Awaitable[Returned]) -> Returned:
     return await returned
 
 
-def _raised(error: Exception) -> Answer:
+def _answer_of_exception(error: Exception) -> Answer:
     """The answer of a client that raised an exception."""
     raised = {"message": f"{type(error).__name__}: {error}", "type": type(error).__name__}
     if isinstance(error, CRASHES):

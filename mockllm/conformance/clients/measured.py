@@ -23,7 +23,13 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.checking.rules import RULE_COSTS, Cost, Verdict
 from mockllm.conformance.case_names import Setting, check_command, show_command
-from mockllm.conformance.clients.costs import cost_of, fields_about, group_of, unjudged, unscored
+from mockllm.conformance.clients.costs import (
+    cost_of,
+    fields_about,
+    group_of,
+    uncounted_verdict,
+    unjudged_fields,
+)
 from mockllm.conformance.clients.messages import Answer, as_json
 from mockllm.conformance.clients.runner import Runner
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Smallest, Stream
@@ -55,7 +61,7 @@ def rule_line(
     )
 
 
-def measured(
+def client_results(
     report: Report,
     runner: Runner,
     run: Results,
@@ -99,8 +105,8 @@ class _Judging:
         """The fields that were not judged; those that are lost in a crash are not meant."""
         if any(error.crash for error in self._runner.answers[case.name].outcome.errors):
             ignored = self._ignore | self._runner.hello.unsupported
-            return unjudged(case, ignored, ())
-        return unjudged(case, self._absent(case), judgement.not_judged)
+            return unjudged_fields(case, ignored, ())
+        return unjudged_fields(case, self._absent(case), judgement.not_judged)
 
     def case(self, result: Result) -> CaseResult:
         """The line of a results file for one result."""
@@ -125,9 +131,9 @@ class _Judging:
             stream=stream_of(case, self._level),
             reproduce=self._reproduce(name),
         )
-        return self._attributed(row, result, answer)
+        return self._with_cost(row, result, answer)
 
-    def _attributed(self, row: CaseResult, result: Result, answer: Answer) -> CaseResult:
+    def _with_cost(self, row: CaseResult, result: Result, answer: Answer) -> CaseResult:
         """The line with what the mistake costs, or why it costs nothing."""
         case, judgement = result.case, result.judgement
         if answer.invalid:
@@ -153,7 +159,7 @@ class _Judging:
             invariant = judgement.differences[0].invariant
             return replace(row, cost=cost, baseline=baseline, reason=reason, invariant=invariant)
         first = failures[0].invariant if failures else judgement.differences[0].invariant
-        verdict, reason = unscored(row.quirk, cost) or (row.verdict, row.reason)
+        verdict, reason = uncounted_verdict(row.quirk, cost) or (row.verdict, row.reason)
         return replace(row, verdict=verdict, reason=reason, cost=cost, invariant=first)
 
     def _of_stopped(self, row: CaseResult, case: Case) -> CaseResult:

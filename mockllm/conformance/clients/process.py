@@ -123,7 +123,7 @@ class RunnerProcess:
         """How often a process was started again."""
         self.unexplained = 0
         """How often a process ended or hung, and no case did that alone."""
-        self._child, self.hello = self._started()
+        self._child, self.hello = self._start()
         self._thread = threading.Thread(target=self._run, name="mockllm-runner", daemon=True)
         self._thread.start()
 
@@ -141,7 +141,7 @@ class RunnerProcess:
 
     # The start
 
-    def _started(self) -> tuple[Child, Hello]:
+    def _start(self) -> tuple[Child, Hello]:
         try:
             child = Child(
                 self._program.command,
@@ -201,7 +201,7 @@ class RunnerProcess:
     def _handle(self, item: Job | _Line | _Close | None) -> None:
         match item:
             case None:
-                self._lost(f"no answer within {self._program.limit:g} s")
+                self._handle_loss(f"no answer within {self._program.limit:g} s")
             case Job():
                 self._waiting.append(item)
             case _Close():
@@ -209,7 +209,7 @@ class RunnerProcess:
             case _Line(child, _) if child is not self._child or self._gone:
                 pass  # of a process that was killed
             case _Line(_, None):
-                self._lost(None)
+                self._handle_loss(None)
             case _Line(_, bytes() as line):
                 self._answer(line)
         if not self._closing:
@@ -221,7 +221,7 @@ class RunnerProcess:
             self._searching = False
             self.unexplained += 1
         if self._gone and (self._suspects or self._waiting):
-            self._child, _ = self._started()
+            self._child, _ = self._start()
             self._gone = False
             self.restarts += 1
         if self._suspects:
@@ -262,7 +262,7 @@ class RunnerProcess:
 
     # Processes that are lost
 
-    def _lost(self, reason: str | None) -> None:
+    def _handle_loss(self, reason: str | None) -> None:
         """The process died (None) or hangs: blames the only case it got, or looks for the one."""
         status = self._child.end(at_once=reason is not None)
         self._gone = True

@@ -170,7 +170,7 @@ class Comparison:
             for (group, difference), names in self._found.items()
         ]
         found.sort(key=lambda finding: order[finding.group])
-        return tuple(map(_witnessed, found))
+        return tuple(map(_with_witness, found))
 
     def _differences(
         self, name: str, group: Group, before: AnswerShape, after: AnswerShape, error: str
@@ -261,7 +261,7 @@ def _events(
             yield DriftDifference("order", second, detail)
 
 
-def _witnessed(finding: DriftFinding) -> DriftFinding:
+def _with_witness(finding: DriftFinding) -> DriftFinding:
     """The finding, with what the SDK's types say of a field or an event."""
     protocol, place = finding.group.protocol, finding.difference.field
     if protocol is None or place is None or finding.group.error:

@@ -68,12 +68,12 @@ class Destinations:
             url = self._services.url(protocol, target)
             if self._headers:
                 own = self._own_headers()
-                return own if isinstance(own, str) else Destination(url, _joined(own, kept))
+                return own if isinstance(own, str) else Destination(url, _merge_headers(own, kept))
         key = self._key(protocol, url)
         if isinstance(key, str):
             return key
         required = tuple(protocol.client.headers.items())
-        return Destination(url, _joined(key, kept, required))
+        return Destination(url, _merge_headers(key, kept, required))
 
     def _protocol(self, exchange: Captured) -> WireProtocol | None:
         protocol = detected(exchange).protocol
@@ -111,7 +111,7 @@ def _is_sent(name: str, value: str) -> bool:
     return name not in _OF_CONNECTION and not placeholder_spans(value)
 
 
-def _joined(*headers: Pairs) -> Pairs:
+def _merge_headers(*headers: Pairs) -> Pairs:
     """All headers; of one name those that come first."""
     found: dict[str, Pairs] = {}
     for pairs in headers:

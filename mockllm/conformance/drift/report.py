@@ -137,9 +137,9 @@ def report_json(report: DriftReport) -> dict[str, Any]:
         "otherwise": [{"recording": note.name, "how": note.text} for note in report.otherwise],
         "chance": report.chance,
         "same_request": report.same_request,
-        "failed": _named(report.failed),
-        "not_looked_at": _named(report.left_out),
-        "updated": _named(report.updated),
+        "failed": _notes_json(report.failed),
+        "not_looked_at": _notes_json(report.left_out),
+        "updated": _notes_json(report.updated),
     }
 
 
@@ -161,5 +161,5 @@ def _finding(finding: DriftFinding) -> dict[str, Any]:
     }
 
 
-def _named(notes: tuple[RecordingNote, ...]) -> list[dict[str, str]]:
+def _notes_json(notes: tuple[RecordingNote, ...]) -> list[dict[str, str]]:
     return [{"recording": note.name, "reason": note.text} for note in notes]

@@ -110,7 +110,7 @@ def select(
     requests = list(reversed(different.values()))
     same = len(found) - len(requests)
     if sample is not None:
-        chosen = _sampled(requests, sample)
+        chosen = _sample_ids(requests, sample)
         others = (request for request in requests if id(request) not in chosen)
         left += [RecordingNote(other.recording.name, "it is not in the sample") for other in others]
         requests = [request for request in requests if id(request) in chosen]
@@ -201,7 +201,7 @@ def _key(request: LiveRequest) -> tuple[str, str, bytes]:
     return exchange.method, exchange.url, exchange.request_body
 
 
-def _sampled(requests: Sequence[LiveRequest], most: int) -> set[int]:
+def _sample_ids(requests: Sequence[LiveRequest], most: int) -> set[int]:
     """The ids of requests that are taken from each kind in turn."""
     kinds: dict[object, list[LiveRequest]] = {}
     for request in requests:

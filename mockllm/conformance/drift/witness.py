@@ -22,7 +22,7 @@ def witness(protocol: WireProtocol, place: JsonPlace, *, streamed: bool) -> str:
         return ""
     try:
         installed = f"{types.package} {version(types.package)}"
-        root = _named(types.stream if streamed else types.body)
+        root = _import_name(types.stream if streamed else types.body)
     except (PackageNotFoundError, ImportError, AttributeError):
         return f"{types.package} is not installed"
     models = list(_models(root))
@@ -32,7 +32,7 @@ def witness(protocol: WireProtocol, place: JsonPlace, *, streamed: bool) -> str:
     return f"{installed} {'knows' if known else 'does not know'} it"
 
 
-def _named(path: str) -> Any:
+def _import_name(path: str) -> Any:
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 

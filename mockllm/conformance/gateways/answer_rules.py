@@ -90,13 +90,13 @@ def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Mistake
     elif expected.error is not None:
         yield "error-kept", _stream_error(expected.error.message, reading)
     else:
-        yield "answer-delivered", _undelivered(reading)
+        yield "answer-delivered", _delivery(reading)
         if reading.ending in ("whole", "unfinished"):
             yield from _content_rules(case, expected, reading)
     if case.request.stream and reading.ending != "refused":
         yield "stream-valid", _form(case, reading)
     if case.paced:
-        yield "delivered-as-it-comes", _delayed(seen)
+        yield "delivered-as-it-comes", _delays(seen)
     if like is not None and like.reading.ending == "whole":
         yield "boundary-free", _differs(reading, like.reading)
 
@@ -114,7 +114,7 @@ def _form(case: GatewayCase, reading: Reading) -> Mistakes:
 # Whole answers
 
 
-def _undelivered(reading: Reading) -> Mistakes:
+def _delivery(reading: Reading) -> Mistakes:
     match reading.ending:
         case "whole":
             return
@@ -158,14 +158,14 @@ def _calls(expected: Sequence[ToolCall], got: Sequence[ToolCall]) -> Mistakes:
         return
     lost, added = Counter(want) - Counter(have), Counter(have) - Counter(want)
     if added:
-        yield f"the calls are {_listed(have)}, not {_listed(want)}", None
+        yield f"the calls are {_call_list(have)}, not {_call_list(want)}", None
     elif lost:
-        yield f"lost {_listed(list(lost.elements()))}", "data lost"
+        yield f"lost {_call_list(list(lost.elements()))}", "data lost"
     else:
-        yield f"the calls come in the order {_listed(have)}", "wrong metadata"
+        yield f"the calls come in the order {_call_list(have)}", "wrong metadata"
 
 
-def _listed(calls: Sequence[str]) -> str:
+def _call_list(calls: Sequence[str]) -> str:
     return "; ".join(calls) or "none"
 
 
@@ -238,7 +238,7 @@ def _usage(expected: Turn, got: Turn) -> Mistakes:
 
 
 def _differs(got: Reading, like: Reading) -> Mistakes:
-    want, have = _compared(like), _compared(got)
+    want, have = _values_to_compare(like), _values_to_compare(got)
     for name, value in want.items():
         if have[name] != value:
             text = f"{name}: {format_value(have[name])}; in one write {format_value(value)}"
@@ -246,7 +246,7 @@ def _differs(got: Reading, like: Reading) -> Mistakes:
             return
 
 
-def _compared(reading: Reading) -> Mapping[str, object]:
+def _values_to_compare(reading: Reading) -> Mapping[str, object]:
     turn = reading.turn
     usage = turn.usage
     return {
@@ -274,7 +274,7 @@ def _cut(case: GatewayCase, expected: Turn, reading: Reading) -> Mistakes:
     else:
         wrong = [text for call in reading.turn.tool_calls if (text := call_text(call)) not in made]
         if wrong:
-            text = f"an answer that broke off ends as a whole one, with {_listed(wrong)}"
+            text = f"an answer that broke off ends as a whole one, with {_call_list(wrong)}"
             yield text, "wrong call"
         else:
             yield "an answer that broke off ends as a whole one", None
@@ -365,7 +365,7 @@ def _further_requests(seen: Observed) -> Mistakes:
         yield f"{sent} requests reach the upstream, and {allowed} would do", None
 
 
-def _delayed(seen: Observed) -> Mistakes:
+def _delays(seen: Observed) -> Mistakes:
     times = [chunk.at for chunk in seen.reading.reply.chunks]
     planned = seen.case.answer.times
     took = (planned[-1] - planned[0]) / 1_000_000

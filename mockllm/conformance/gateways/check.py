@@ -20,9 +20,9 @@ from mockllm.conformance.gateways.cases import GatewayCase, Pair, gateway_cases
 from mockllm.conformance.gateways.client import request_answer
 from mockllm.conformance.gateways.program import GatewayCommand
 from mockllm.conformance.gateways.reading import read_reply
-from mockllm.conformance.gateways.request_rules import refused, request_findings
+from mockllm.conformance.gateways.request_rules import request_findings, upstream_refuses
 from mockllm.conformance.gateways.sdk import sdk_line
-from mockllm.conformance.results import CaseResult, Client, Play, Results, Stream, logged
+from mockllm.conformance.results import CaseResult, Client, Play, Results, Stream, request_log
 from mockllm.scenario.dump import dump
 from mockllm.serve.server.thread import ServerThread
 
@@ -110,7 +110,7 @@ def check_gateway(
     for case in cases:
         times = [played for played in rounds if case.name in played]
         if case not in judged:
-            rows.append(_unsupported(case, _reason(case, gateway)))
+            rows.append(_unsupported_row(case, _reason(case, gateway)))
         elif len(times) == gateway.rounds:
             own = _rows(case, times, gateway)
             rows += own
@@ -229,14 +229,14 @@ def _findings(seen: Observed, played: Mapping[str, Observed]) -> list[Finding]:
     if not seen.exchanges:
         hidden = seen.reading.ending == "whole"
         cost: Cost | None = "silent failure" if hidden else None
-        return [Finding("answer-delivered", "wrong", _unreached(seen), cost)]
+        return [Finding("answer-delivered", "wrong", _no_request_text(seen), cost)]
     found = list(request_findings(seen))
-    if not refused(seen):
+    if not upstream_refuses(seen):
         found += answer_findings(seen, played.get(seen.case.like))
     return found
 
 
-def _unreached(seen: Observed) -> str:
+def _no_request_text(seen: Observed) -> str:
     reading = seen.reading
     got = f": {reading.ending}"
     if reading.error is not None:
@@ -244,7 +244,7 @@ def _unreached(seen: Observed) -> str:
     return f"no request reaches the upstream, and the client gets{got}"
 
 
-def _unsupported(case: GatewayCase, reason: str) -> CaseResult:
+def _unsupported_row(case: GatewayCase, reason: str) -> CaseResult:
     rule = "answer-delivered"
     return rule_line(f"{case.name}:{rule}", rule, "not applicable", (), reason=reason)
 
@@ -319,6 +319,6 @@ def _play_of(seen: Observed, *, wrong: bool) -> Play:
         title=case.title,
         scenario=dump(case.scenario),
         faults=(case.fault,) if case.fault else (),
-        log=logged(seen.exchanges),
+        log=request_log(seen.exchanges),
         answer={"request": seen.body, "upstream": sent, "ending": seen.reading.ending},
     )

@@ -65,5 +65,5 @@ def _running(gateway: Gateway, upstream: ServerThread) -> Iterator[Gateway]:
         return
     base_url = upstream.server.base_urls[gateway.pair.up]
     with running_gateway(gateway.command, gateway.pair, base_url, gateway.model) as program:
-        headers = {name: program.filled(value) for name, value in gateway.headers.items()}
+        headers = {name: program.fill(value) for name, value in gateway.headers.items()}
         yield replace(gateway, url=program.url, headers=headers)

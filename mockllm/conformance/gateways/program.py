@@ -101,7 +101,7 @@ class GatewayProgram:
         """`http://127.0.0.1:PORT`."""
         return f"http://127.0.0.1:{self._port}"
 
-    def filled(self, text: str) -> str:
+    def fill(self, text: str) -> str:
         """A text with the values of its placeholders."""
         for name, value in self._values.items():
             text = text.replace(name, value)
@@ -116,8 +116,8 @@ class GatewayProgram:
         for name, text in self._command.files.items():
             path = self._folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.filled(text), encoding="utf-8")
-        words = list(map(self.filled, self._command.words))
+            path.write_text(self.fill(text), encoding="utf-8")
+        words = list(map(self.fill, self._command.words))
         try:
             with self._log.open("wb") as log:
                 return subprocess.Popen(  # noqa: S603  the user's own command
@@ -141,7 +141,7 @@ class GatewayProgram:
             "MOCKLLM_UPSTREAM_URL": self._upstream,
             "MOCKLLM_GATEWAY_PORT": str(self._port),
         }
-        given = {name: self.filled(value) for name, value in self._command.env.items()}
+        given = {name: self.fill(value) for name, value in self._command.env.items()}
         return {**own, **client_environment({self._pair.up: self._upstream}), **given}
 
     async def wait(self, process: subprocess.Popen[bytes], limit: float) -> None:

@@ -28,16 +28,16 @@ def request_findings(seen: Observed) -> Iterator[Finding]:
         text = f"the upstream refuses the request: {reason}"
         yield Finding("request-kept", "wrong", text, "request changed")
         return
-    yield from findings([("request-kept", _changed(seen, exchange))])
+    yield from findings([("request-kept", _changes(seen, exchange))])
 
 
-def refused(seen: Observed) -> bool:
+def upstream_refuses(seen: Observed) -> bool:
     """Whether the upstream could not answer a request as the case says, so that what came out says
     nothing about answers."""
     return any(exchange.outcome not in ("played", "error") for exchange in seen.exchanges)
 
 
-def _changed(seen: Observed, exchange: Exchange) -> Mistakes:
+def _changes(seen: Observed, exchange: Exchange) -> Mistakes:
     down, up = seen.case.pair.protocols
     sent = down.parse(seen.body, client_target(down, "model"), False)
     parameters = down.client.parameters(seen.body)
@@ -70,7 +70,7 @@ def _system(want: Request, got: Request) -> Iterator[str]:
 
 def _messages(want: Sequence[Message], got: Sequence[Message]) -> Iterator[str]:
     """Differences of the histories; texts that stand next to each other may be joined."""
-    expected, received = _joined(want), _joined(got)
+    expected, received = _join_messages(want), _join_messages(got)
     if [message.role for message in expected] != [message.role for message in received]:
         yield f"the messages are {_roles(received)}, not {_roles(expected)}"
         return
@@ -90,7 +90,7 @@ def _messages(want: Sequence[Message], got: Sequence[Message]) -> Iterator[str]:
             yield f"the result {format_value(other.text)} is that of another call"
 
 
-def _joined(messages: Sequence[Message]) -> list[Message]:
+def _join_messages(messages: Sequence[Message]) -> list[Message]:
     """The messages without the system's, those of one role that follow each other as one; each
     result stays one."""
     joined: list[Message] = []

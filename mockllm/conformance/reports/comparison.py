@@ -52,7 +52,7 @@ class Diff:
     def unknown(self) -> bool:
         """Whether cases that were judged before are not judged now, or the two have no case in
         common."""
-        lost = any(_judged(change.old) and not _judged(change.new) for change in self.changes)
+        lost = any(_is_judged(change.old) and not _is_judged(change.new) for change in self.changes)
         return lost or bool(self.new.stopped) or len(self.added) == len(self.new.cases)
 
 
@@ -87,7 +87,7 @@ def _severity(case: CaseResult) -> int:
     return len(COSTS) - severity(case.cost)
 
 
-def _judged(case: CaseResult) -> bool:
+def _is_judged(case: CaseResult) -> bool:
     return case.verdict not in ("not judged", "adapter")
 
 
@@ -95,7 +95,7 @@ def _direction(old: CaseResult, new: CaseResult) -> Direction:
     before, after = _severity(old), _severity(new)
     if after > before:
         return "worse"
-    return "better" if after < before and _judged(old) and _judged(new) else "other"
+    return "better" if after < before and _is_judged(old) and _is_judged(new) else "other"
 
 
 def _notes(old: Results, new: Results) -> Iterator[str]:

@@ -44,9 +44,9 @@ def terminal_lines(results: Results, standing: Standing) -> Iterator[str]:
     yield ""
     yield from _table(results)
     yield from _worst(standing.new, results)
-    yield from _listed(standing)
+    yield from _known_failures(standing)
     yield from _not_judged(results)
-    yield from _unconfirmed(results)
+    yield from _mistakes_seen_once(results)
 
 
 def _title(results: Results) -> str:
@@ -139,7 +139,7 @@ def summary_lines(results: Results) -> Iterator[str]:
     """The counts of cases that were judged and that were not, without the mistakes."""
     yield _title(results)
     yield from _not_judged(results)
-    yield from _unconfirmed(results)
+    yield from _mistakes_seen_once(results)
 
 
 def mistake_lines(
@@ -188,7 +188,7 @@ def _short(text: str) -> str:
     return shorten(" ".join(text.split()), _WIDEST, keep=_WIDEST - 41, tail=40)
 
 
-def _listed(standing: Standing) -> Iterator[str]:
+def _known_failures(standing: Standing) -> Iterator[str]:
     """The standing of the list of failing cases, and those that pass although they are on it."""
     if standing.listed or standing.flaky:
         yield ""
@@ -232,7 +232,7 @@ def _reason(case: CaseResult) -> str:
     return f"{rule}{apart}{case.reason}"
 
 
-def _unconfirmed(results: Results) -> Iterator[str]:
+def _mistakes_seen_once(results: Results) -> Iterator[str]:
     once = [case for case in results.cases if case.unconfirmed]
     if once:
         yield ""

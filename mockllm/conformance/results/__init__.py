@@ -58,7 +58,7 @@ class LoggedRequest:
     closed_by: ClosedBy = "kept open"
 
 
-def logged(exchanges: Sequence[Exchange]) -> tuple[LoggedRequest, ...]:
+def request_log(exchanges: Sequence[Exchange]) -> tuple[LoggedRequest, ...]:
     """The log of the requests of a case."""
     if not exchanges:
         return ()

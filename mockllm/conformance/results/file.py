@@ -60,7 +60,7 @@ def load_results(data: bytes | str, name: str) -> Results:
         if problem := form_problem(value, "results"):
             raise _DamagedError(problem)
         del value["mockllm_results"]
-        results: Results = _built(Results, value, "")
+        results: Results = _build(Results, value, "")
     except _DamagedError as error:
         raise UsageError(f"{name} is damaged: {error}; {_AGAIN}") from None
     return results
@@ -153,7 +153,7 @@ def _default(field: Field[Any]) -> Any:
 # From JSON
 
 
-def _built(kind: Any, value: Any, path: str) -> Any:
+def _build(kind: Any, value: Any, path: str) -> Any:
     """The value of a type, from JSON of the right form.
 
     Args:
@@ -164,15 +164,15 @@ def _built(kind: Any, value: Any, path: str) -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
         value = _with_writes(value, path) if kind is Stream else value
         hints = _hints(kind)
-        fields = {name: _built(hints[name], item, f"{path}.{name}") for name, item in value.items()}
+        fields = {name: _build(hints[name], item, f"{path}.{name}") for name, item in value.items()}
         return kind(**fields)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
-        return _built(next(option for option in arguments if option is not NoneType), value, path)
+        return _build(next(option for option in arguments if option is not NoneType), value, path)
     if origin is tuple and not isinstance(value, tuple):
-        return tuple(_built(arguments[0], item, f"{path}[{n}]") for n, item in enumerate(value))
+        return tuple(_build(arguments[0], item, f"{path}[{n}]") for n, item in enumerate(value))
     if origin is Mapping:
-        return {key: _built(arguments[1], item, f"{path}.{key}") for key, item in value.items()}
+        return {key: _build(arguments[1], item, f"{path}.{key}") for key, item in value.items()}
     return value
 
 
@@ -216,11 +216,11 @@ def _writes_from_json(value: Mapping[str, Any]) -> tuple[bytes, ...]:
     if sum(count for _, count in value["sizes"]) > _MOST_WRITES:
         raise ValueError(f"sizes has more than {_MOST_WRITES:,} writes")
     sizes = [size for size, count in value["sizes"] for _ in range(count)]
-    data = BytesIO(_unpacked(value["gzip"], sum(sizes)))
+    data = BytesIO(_unpack(value["gzip"], sum(sizes)))
     return tuple(map(data.read, sizes))
 
 
-def _unpacked(text: str, size: int) -> bytes:
+def _unpack(text: str, size: int) -> bytes:
     unpacker = zlib.decompressobj(wbits=31)
     try:
         data = unpacker.decompress(base64.b64decode(text, validate=True), size + 1)

@@ -142,7 +142,7 @@ class Standing:
         return not (self.new or self.passing)
 
 
-def updated(failing: KnownList, standing: Standing, cases: Sequence[str]) -> str:
+def updated_text(failing: KnownList, standing: Standing, cases: Sequence[str]) -> str:
     """The text of a list with the cases that fail, and without those that pass.
 
     Comments, reasons and lines of cases that did not run stay as they are. A pattern of which some
@@ -158,12 +158,12 @@ def updated(failing: KnownList, standing: Standing, cases: Sequence[str]) -> str
         if not known.pattern or (matched and not passing.intersection(matched)):
             lines.append(known.text)
         else:
-            lines += (_written(name, known.reason) for name in matched if name not in passing)
-    lines += (_written(case.case, _reason(case)) for case in standing.new)
+            lines += (_list_line(name, known.reason) for name in matched if name not in passing)
+    lines += (_list_line(case.case, _reason(case)) for case in standing.new)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _written(case: str, reason: str) -> str:
+def _list_line(case: str, reason: str) -> str:
     return f"{case}  # {reason}" if reason else case
 
 

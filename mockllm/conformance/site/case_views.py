@@ -62,11 +62,11 @@ class BytesView:
 def bytes_view(stream: Stream) -> BytesView:
     """The view of a stream."""
     data = b"".join(stream.writes)
-    shown = list(_shown(stream.writes))
+    shown = list(_first_writes(stream.writes))
     lines = list(visible_lines(shown, readable(shown)))
     edge = _FIRST_LINES + _LAST_LINES
     whole = len(lines) <= edge + 5
-    packed, packing = _packed(data)
+    packed, packing = _pack(data)
     timed = len(set(stream.times)) > 1
     return BytesView(
         first=tuple(lines if whole else lines[:_FIRST_LINES]),
@@ -84,7 +84,7 @@ def bytes_view(stream: Stream) -> BytesView:
     )
 
 
-def _shown(writes: Sequence[bytes]) -> Iterator[bytes]:
+def _first_writes(writes: Sequence[bytes]) -> Iterator[bytes]:
     left = _MOST_SHOWN
     for data in writes:
         if left <= 0:
@@ -100,7 +100,7 @@ def _is_text(data: bytes) -> bool:
         return False
 
 
-def _packed(data: bytes) -> tuple[str, str]:
+def _pack(data: bytes) -> tuple[str, str]:
     packed = gzip.compress(data, mtime=0)
     small = len(packed) < len(data)
     return base64.b64encode(packed if small else data).decode(), "gzip" if small else "base64"

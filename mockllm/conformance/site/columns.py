@@ -330,20 +330,20 @@ def rules_section(columns: Sequence[Column]) -> dict[str, Any]:
     }
 
 
-def _used(columns: Sequence[Column]) -> set[Mark | None]:
+def _used_marks(columns: Sequence[Column]) -> set[Mark | None]:
     return {cell.mark for column in columns for cell in column.cells.values()}
 
 
 def _mistakes(columns: Sequence[Column]) -> list[Mark]:
     """The marks of mistakes; without faults and gateways, some cannot be."""
     rare = {MARKS[cost.replace(" ", "-")] for cost in COSTS if cost not in STREAM_COSTS}
-    unseen = rare - _used(columns)
+    unseen = rare - _used_marks(columns)
     return [mark for mark in MISTAKES if mark not in unseen]
 
 
 def _legend(columns: Sequence[Column]) -> list[Mark]:
     always = {*_mistakes(columns), MARKS["right"], MARKS["not-judged"]}
-    return [mark for mark in MARKS.values() if mark in always | _used(columns)]
+    return [mark for mark in MARKS.values() if mark in always | _used_marks(columns)]
 
 
 def _language(column: Column) -> str:

@@ -73,7 +73,7 @@ class Pages:
             "dates": dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
             "versions": ", ".join(versions),
             "marks": list(MARKS.values()),
-            "measured": self._measured,
+            "measured": self._measurement,
             "who": "gateway" if all(map(_is_gateway, results)) else "client",
         }
 
@@ -109,7 +109,7 @@ class Pages:
         variant = case.quirk.partition(":")[2]
         return f"{info.title} ({variant})" if variant else info.title
 
-    def _measured(self, column: Column) -> Markup:
+    def _measurement(self, column: Column) -> Markup:
         from markupsafe import Markup
 
         return Markup(environment().get_template("measured.html").render(column=column))  # noqa: S704
@@ -132,7 +132,7 @@ class Pages:
     def clients(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The page of each client."""
         for column in self._every:
-            rows = self._sorted(column)
+            rows = self._sorted_rows(column)
             marks = Counter(row.mark for row in rows)
             mistakes = [row for row in rows if row.case.failed]
             baseline = [r for r in mistakes if not r.case.quirk and "~" not in r.case.case]
@@ -153,7 +153,7 @@ class Pages:
                 },
             )
 
-    def _sorted(self, column: Column) -> list[Row]:
+    def _sorted_rows(self, column: Column) -> list[Row]:
         places = {name: place for place, name in enumerate(groups_of([column]))}
         rows = [replace(row, order=places[row.case.group]) for row in self._cells[column.key]]
         return sorted(rows, key=lambda row: (row.mark.rank, row.order, row.case.case))
@@ -213,7 +213,7 @@ class Pages:
     def cells(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The page of each client in each case that it does not get right."""
         for column in self._every:
-            rows = [row for row in self._sorted(column) if row.own]
+            rows = [row for row in self._sorted_rows(column) if row.own]
             failed = [row for row in rows if row.case.failed]
             for row in rows:
                 at = failed.index(row) if row in failed else None

@@ -24,10 +24,10 @@ def _columns(pairs: Iterable[tuple[Results, str]]) -> list[Column]:
     columns = [column_of(results, key) for results, key in pairs]
     apis = [*PROTOCOLS, *sorted({column.results.api for column in columns} - set(PROTOCOLS))]
     of_apis = ([column for column in columns if column.results.api == api] for api in apis)
-    return [column for of_api in of_apis for column in _ranked(of_api)]
+    return [column for of_api in of_apis for column in _with_places(of_api)]
 
 
-def _ranked(columns: Iterable[Column]) -> list[Column]:
+def _with_places(columns: Iterable[Column]) -> list[Column]:
     found = sorted(
         columns, key=lambda column: (_order(column), column.results.client.name.lower(), column.key)
     )

@@ -8,7 +8,7 @@ from typing import Any
 from mockllm.checking import Call, Case, Outcome, Policy, Trouble, Usage, case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
-from mockllm.conformance.clients.costs import cost_of, group_of, unscored
+from mockllm.conformance.clients.costs import cost_of, group_of, uncounted_verdict
 from mockllm.play.quirks import QUIRKS
 from mockllm.play.quirks.base import TOPICS
 from mockllm.play.quirks.samples import CALL, TEXT, TWO_SAME
@@ -110,5 +110,5 @@ def test_what_no_source_shows_counts_nowhere_and_what_is_invalid_may_be_refused(
     quirk: str, lost: str | None, refused: str | None
 ) -> None:
     """A loud failure on an invalid stream is non-strict; without a source, nothing counts."""
-    verdicts = [unscored(quirk, "data lost"), unscored(quirk, "loud failure")]
+    verdicts = [uncounted_verdict(quirk, "data lost"), uncounted_verdict(quirk, "loud failure")]
     assert [found and found[0] for found in verdicts] == [lost, refused]

@@ -12,7 +12,7 @@ from mockllm.conformance.results.known import (
     Standing,
     check_patterns,
     read_known,
-    updated,
+    updated_text,
 )
 from mockllm.core.errors import UsageError
 from tests.conformance.results.made import row
@@ -100,7 +100,7 @@ def test_update_keeps_comments_and_reasons(tmp_path: Path) -> None:
     known = listed(tmp_path, text)
     standing = Standing.of(cases, known, KnownList())
     every = [*(case.case for case in cases), "echo/unrun"]
-    assert updated(known, standing, every) == (
+    assert updated_text(known, standing, every) == (
         "# Known since 1.2\n"
         "\n"
         "echo/fails   # issue 7\n"
@@ -108,6 +108,6 @@ def test_update_keeps_comments_and_reasons(tmp_path: Path) -> None:
         "echo/unrun\n"
         "echo/new  # loud failure: KeyError: 'x' (a.py:1)\n"
     )
-    again = listed(tmp_path, updated(known, standing, every))
+    again = listed(tmp_path, updated_text(known, standing, every))
     assert Standing.of(cases, again, KnownList()).good
     check_patterns(again, every)

@@ -12,7 +12,7 @@ from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.case_names import Setting, check_command, show_command
-from mockllm.conformance.clients.costs import fields_about, unjudged
+from mockllm.conformance.clients.costs import fields_about, unjudged_fields
 from mockllm.conformance.clients.measured import AdapterFrames, json_value, outcome_field, stream_of
 from mockllm.conformance.clients.messages import Answer, read_answer
 from mockllm.play.quirks import find
@@ -49,7 +49,7 @@ def test_a_quirk_of_calls_in_a_stream_without_one() -> None:
     one = case(SAMPLES["sample-text"], "chat", quirk="chat-tool-calls-null:null")
     everything = ("text", "finish", "usage", "role", "model", "response_id")
     assert fields_about(one) == everything
-    assert unjudged(one, everything, ()) == everything
+    assert unjudged_fields(one, everything, ()) == everything
 
 
 def test_the_signatures_of_reasoning() -> None:
@@ -57,7 +57,7 @@ def test_the_signatures_of_reasoning() -> None:
     found, variant = find("anth-signature:split")
     one = case(found.sample_of(variant), "anthropic", quirk="anth-signature:split")
     assert fields_about(one) == ("opaque",)
-    assert unjudged(one, {"opaque", "refusal"}, ()) == ("opaque",)
+    assert unjudged_fields(one, {"opaque", "refusal"}, ()) == ("opaque",)
 
 
 @pytest.mark.parametrize(

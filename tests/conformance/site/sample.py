@@ -9,7 +9,7 @@ from itertools import islice
 from mockllm.checking import Case, Policy, Tool, cases, examine
 from mockllm.checking.judging.running import Factory, drive, feed_arguments
 from mockllm.conformance.case_names import Setting
-from mockllm.conformance.clients.measured import measured
+from mockllm.conformance.clients.measured import client_results
 from mockllm.conformance.clients.messages import Answer, Hello
 from mockllm.conformance.results import Client, Results
 from tests.checking.mutants import MUTANTS, Mutant
@@ -63,7 +63,7 @@ def results_of(
     policy = policy or Policy()
     report = examine(factory, chosen, policy, level=level)
     run = Results(client, chosen[0].api, level, "0.9.0", "2026-07-28", commit="de70975")
-    return measured(report, runner, run, policy, SETTING)
+    return client_results(report, runner, run, policy, SETTING)
 
 
 def mutant_results(mutant: Mutant) -> Results:

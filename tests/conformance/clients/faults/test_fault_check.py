@@ -168,7 +168,7 @@ def judged(*wrong):
 )
 def test_a_mistake_counts_that_most_times_have(times, certain, once):
     first, second, *third = (judged(*time) for time in times)
-    found = first.confirmed(second, third[0] if third else None)
+    found = first.confirm(second, third[0] if third else None)
     assert {one.rule for one in found.wrong} == certain
     assert {one.rule for one in found.unconfirmed} == once
     assert first.differs(second) == (times[0] != times[1])

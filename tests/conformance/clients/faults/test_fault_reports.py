@@ -10,7 +10,7 @@ from mockllm.conformance.reports.junit import junit_xml
 from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import rule_verdict
 from mockllm.conformance.results.file import dump_results, load_results
-from mockllm.conformance.results.known import KnownList, Standing, read_known, updated
+from mockllm.conformance.results.known import KnownList, Standing, read_known, updated_text
 from mockllm.conformance.site import build_site, overview_page
 from tests.conformance.clients.faults.made import (
     CUT,
@@ -164,5 +164,5 @@ def test_a_rule_that_is_known_to_be_broken_does_not_fail_the_run(tmp_path):
     text = junit_xml(found, standing(found))
     assert 'type="data lost"' in text
     names = [case.case for case in found.cases]
-    written = updated(KnownList(), standing(found), names)
+    written = updated_text(KnownList(), standing(found), names)
     assert written.startswith(f"{WRONG.case}  # data lost: ends without an error")
