@@ -98,18 +98,18 @@ class Taken:
 
 
 def take(
-    fills: Sequence[Fill], charges: Sequence[Charge], now: float, *, owed: bool = False
+    fills: Sequence[Fill], charges: Sequence[Charge], now: float, *, force: bool = False
 ) -> Taken:
     """Takes from all buckets or from none.
 
     Args:
         fills: of the buckets of the charges.
         now: in seconds.
-        owed: take it also where there is not enough: it was used already.
+        force: takes it also where there is not enough, as it was used already.
     """
     pairs = list(zip(fills, charges, strict=True))
     used = tuple(fill.used_at(now, charge.limit) for fill, charge in pairs)
-    if not owed and any(map(_lacks, used, charges)):
+    if not force and any(map(_lacks, used, charges)):
         return Taken(False, used)
     return Taken(
         True,

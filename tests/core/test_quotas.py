@@ -36,7 +36,7 @@ def test_who_waits_as_told_gets_through(limit: Limit, owed: int, data: st.DataOb
     not."""
     now = data.draw(st.floats(1e9, 2e9))
     asked = charge(data.draw(st.integers(0, limit.amount)), limit)
-    fill = Fill(take([FULL], [charge(owed, limit)], now, owed=True).used[0], now)
+    fill = Fill(take([FULL], [charge(owed, limit)], now, force=True).used[0], now)
     taken = take([fill], [asked], now)
     if taken.granted:
         return
@@ -72,7 +72,7 @@ def test_all_or_none() -> None:
 def test_what_is_owed_is_taken_in_any_case() -> None:
     """A bucket may hold less than nothing; then an amount of 0 has to wait, too."""
     limit = Limit("output-tokens", 60)
-    fill = Fill(take([FULL], [charge(90, limit)], 5.0, owed=True).used[0], 5.0)
+    fill = Fill(take([FULL], [charge(90, limit)], 5.0, force=True).used[0], 5.0)
     later = take([fill], [charge(0, limit)], 5.0)
     assert not later.granted
     assert excess_of(later.used, [charge(0, limit)], "m").wait == 31.0

@@ -32,8 +32,8 @@ from mockllm.play.replay.sessions.exchange import Played
 from mockllm.wire.protocols.base import api_key, counted_tokens, exceeded
 
 TakeFromBuckets = Callable[[Sequence[Charge], float, bool], Awaitable[Taken]]
-"""Carries out charges at a time, owed or not, as `mockllm.core.quotas.take`, on buckets that stay:
-in one step, whoever else takes from them."""
+"""Carries out charges at a time, by force or not, as `mockllm.core.quotas.take`, on buckets that
+stay: in one step, whoever else takes from them."""
 
 
 class MemoryBuckets:
@@ -47,10 +47,10 @@ class MemoryBuckets:
         self._full_at: dict[str, float] = {}
         self._most = self._MOST
 
-    async def take(self, requested: Sequence[Charge], now: float, owed: bool) -> Taken:
+    async def take(self, requested: Sequence[Charge], now: float, force: bool) -> Taken:
         """See `TakeFromBuckets`."""
         fills = [self._fills.get(charge.bucket, FULL) for charge in requested]
-        taken = take(fills, requested, now, owed=owed)
+        taken = take(fills, requested, now, force=force)
         if taken.granted:
             for fill, charge, used in zip(fills, requested, taken.used, strict=True):
                 self._fills[charge.bucket] = Fill(used, max(now, fill.at))

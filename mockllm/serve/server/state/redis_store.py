@@ -151,7 +151,7 @@ class RedisStore:
             commands.append(command("zrem", self._key(session.name, "played"), *keys))
         await self._connection.transact(*commands)
 
-    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
+    async def take(self, charges: Sequence[Charge], now: float, force: bool) -> Taken:
         asked = [
             value
             for charge in charges
@@ -163,7 +163,7 @@ class RedisStore:
             )
         ]
         # Lua would round a time.
-        granted, *used = json.loads(await self._run("take", "", repr(now), int(owed), *asked))
+        granted, *used = json.loads(await self._run("take", "", repr(now), int(force), *asked))
         return Taken(bool(granted), tuple(map(float, used)))
 
     # The journal

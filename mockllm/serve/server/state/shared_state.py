@@ -175,10 +175,10 @@ class SharedState:
         """The time of all processes, in seconds since 1970."""
         return time.time() + self.store.clock_offset
 
-    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
+    async def take(self, charges: Sequence[Charge], now: float, force: bool) -> Taken:
         """Takes from the buckets of quotas."""
         with needing("what is left of the quotas"):
-            return await self.store.take(charges, now, owed)
+            return await self.store.take(charges, now, force)
 
     async def keep(self, session: SharedSession) -> None:
         """Keeps what the next request may need, before this one is answered."""

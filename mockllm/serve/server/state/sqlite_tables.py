@@ -154,14 +154,14 @@ class SqliteTables:
             for turn in session.unused:
                 self._db.execute(_REMOVE, (name, "played", turn_key(turn)))
 
-    def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
+    def take(self, charges: Sequence[Charge], now: float, force: bool) -> Taken:
         with self._transaction():
             # Clocks may be a little behind that of the process which wrote one.
             self._db.execute("DELETE FROM buckets WHERE full_at < ?", (now - 60,))
             find = "SELECT used, at FROM buckets WHERE name = ?"
             rows = [self._all(find, charge.bucket) for charge in charges]
             fills = [Fill(*found[0]) if found else FULL for found in rows]
-            taken = take(fills, charges, now, owed=owed)
+            taken = take(fills, charges, now, force=force)
             if taken.granted:
                 for fill, charge, used in zip(fills, charges, taken.used, strict=True):
                     full = full_at(used, now, charge.limit)

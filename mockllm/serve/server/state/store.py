@@ -119,7 +119,7 @@ class StateStore(Protocol):
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
 
-    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
+    async def take(self, charges: Sequence[Charge], now: float, force: bool) -> Taken:
         """Takes from the buckets of quotas, as `mockllm.core.quotas.take`.
 
         Args:

@@ -1,7 +1,7 @@
 -- Takes from the buckets of quotas, from all or from none; whether it did, and what of each is used,
--- as a list in JSON: mockllm.core.quotas.take. Arguments: time, 1 where the amounts are owed; then for
+-- as a list in JSON: mockllm.core.quotas.take. Arguments: time, 1 to take by force; then for
 -- each bucket its name, its limit, the seconds in which it fills, and the amount.
-local now, owed = tonumber(ARGV[3]), ARGV[4] == '1'
+local now, force = tonumber(ARGV[3]), ARGV[4] == '1'
 local function text(number) return string.format('%.17g', number) end
 local granted, buckets = true, {}
 for place = 5, #ARGV, 4 do
@@ -11,7 +11,7 @@ for place = 5, #ARGV, 4 do
   local used, at = tonumber(fill[1] or 0), tonumber(fill[2] or 0)
   used = math.max(0, used - math.max(0, now - at) * limit / seconds)
   -- The rest is mockllm.core.quotas.Limit.rounding; both change together.
-  if not owed and used + math.max(amount, 1) > limit + 1e-9 + 1e-6 * limit / seconds then
+  if not force and used + math.max(amount, 1) > limit + 1e-9 + 1e-6 * limit / seconds then
     granted = false
   end
   buckets[#buckets + 1] = {name, used, amount, math.max(now, at), seconds / limit}
