@@ -16,7 +16,7 @@ from mockllm.conformance.gateways.presets import presets
 from mockllm.conformance.results import CaseResult, Results, passes
 from mockllm.conformance.results.file import read_results
 from mockllm.core.errors import MockLLMError
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 
 PAGE = ROOT / "docs" / "gateways.md"
 GATEWAY_RESULTS = RESULTS / "gateways"
@@ -81,7 +81,7 @@ def _mistakes(results: Sequence[Results]) -> Iterator[str]:
         pairs = list(dict.fromkeys(api for api, _ in failed))
         shown = ", ".join(pairs[:_MOST_NAMES])
         more = f" and {len(pairs) - _MOST_NAMES} more" if len(pairs) > _MOST_NAMES else ""
-        yield f"- `{rule}` is broken in {counted(len(failed), 'case')} over {shown}{more}:"
+        yield f"- `{rule}` is broken in {quantity(len(failed), 'case')} over {shown}{more}:"
         texts: dict[str, list[str]] = {}
         for _, case in failed:
             texts.setdefault(_plain(case.differences[0]), []).append(case.played)
@@ -90,7 +90,7 @@ def _mistakes(results: Sequence[Results]) -> Iterator[str]:
             again = f" (and {len(cases) - 1} more)" if len(cases) > 1 else ""
             yield f"  - `{cases[0]}`{again}: {text}"
         if len(ranked) > _MOST_MISTAKES:
-            yield f"  - {counted(len(ranked) - _MOST_MISTAKES, 'more difference')}"
+            yield f"  - {quantity(len(ranked) - _MOST_MISTAKES, 'more difference')}"
 
 
 def _plain(text: str) -> str:

@@ -124,7 +124,7 @@ def test_long_text():
 def test_hundred_tools():
     """A hundred calls, each with its own id and arguments, cut into fragments."""
     turn = play("hundred-tools")
-    assert [call.parsed() for call in turn.tool_calls] == [{"n": n} for n in range(1, 101)]
+    assert [call.parse_arguments() for call in turn.tool_calls] == [{"n": n} for n in range(1, 101)]
     assert len({call.id for call in turn.tool_calls}) == 100
     assert all(len(call.fragments) > 1 for call in turn.tool_calls)
 
@@ -132,7 +132,7 @@ def test_hundred_tools():
 def test_parallel_tools_interleave():
     """The fragments of each call alternate with those of the others."""
     turn = play("parallel-tools")
-    assert [call.parsed()["city"] for call in turn.tool_calls] == ["Oslo", "Rome", "Cairo"]
+    assert [call.parse_arguments()["city"] for call in turn.tool_calls] == ["Oslo", "Rome", "Cairo"]
     assert turn.order != tuple(sorted(turn.order))
 
 
@@ -147,7 +147,7 @@ def test_zero_argument_tool():
     """The call without arguments has no fragment, and reads as an empty object."""
     (call,) = play("zero-argument-tool").tool_calls
     assert call.fragments == ()
-    assert call.parsed() == {}
+    assert call.parse_arguments() == {}
 
 
 def test_multi_hop_has_three_turns():
@@ -167,8 +167,8 @@ def test_malformed_arguments():
     """One call's arguments are no JSON, the other's are."""
     broken, fine = play("malformed-arguments").tool_calls
     with pytest.raises(ValueError):
-        broken.parsed()
-    assert fine.parsed() == {"city": "Rome"}
+        broken.parse_arguments()
+    assert fine.parse_arguments() == {"city": "Rome"}
 
 
 def test_unicode():

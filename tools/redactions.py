@@ -56,7 +56,7 @@ def changes(redactor: Redactor, captured: Captured) -> Iterator[Change]:
         WireError: a body cannot be decompressed.
     """
     placeholders = Placeholders()
-    clean = redactor.captured(captured, placeholders)
+    clean = redactor.exchange(captured, placeholders)
     before, after = urlsplit(captured.url), urlsplit(clean.url)
     if before.netloc != after.netloc or before.path != after.path:
         yield Change("url", "path", before.path)

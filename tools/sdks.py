@@ -259,7 +259,7 @@ def _same_arguments(call: ToolCall, outcome: object) -> bool:
     if isinstance(outcome, str):
         return call.arguments == (outcome or "{}")
     try:
-        return bool(call.parsed() == outcome)
+        return bool(call.parse_arguments() == outcome)
     except ValueError:
         return False
 

@@ -89,7 +89,7 @@ def main() -> None:
     drafting = Drafting(pattern=redactor.pattern)
 
     def record() -> None:
-        for draft in drafting.add(redactor.captured(exchange)):
+        for draft in drafting.add(redactor.exchange(exchange)):
             store.write(draft)
 
     cases = list(plain_cases(scenarios, "chat"))[:1]

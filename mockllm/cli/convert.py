@@ -23,7 +23,7 @@ from mockllm.cli.scrub import files_below, rewrite
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.core.errors import UsageError
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 
 if TYPE_CHECKING:
     from mockllm.record.importers.batch import ImportResult
@@ -170,12 +170,12 @@ def _compare(before: list[_Test], after: list[_Test]) -> list[_Test]:
     using = [test for test in before if test.uses_vcr or test.recorded]
     passed = [test for test in using if test.outcome == "passed"]
     lost = [test for test in passed if test.test not in now or now[test.test].outcome != "passed"]
-    echo(f"\n{len(passed) - len(lost)} of {counted(len(passed), 'test')} that passed pass")
+    echo(f"\n{len(passed) - len(lost)} of {quantity(len(passed), 'test')} that passed pass")
     for test in lost:
         echo(f"  {test.test}: {_reason(now.get(test.test))}")
     others = [test for test in using if test.outcome not in ("passed", "skipped")]
     if others:
-        echo(f"{counted(len(others), 'test')} did not pass before:")
+        echo(f"{quantity(len(others), 'test')} did not pass before:")
     for test in others:
         echo(f"  {test.test}: {_reason(test)}")
     return lost

@@ -285,7 +285,7 @@ def _converse(
         turn, answer = _receive(post(protocol, path, body), protocol, screen)
         if not turn.tool_calls:
             return turn
-        results = [_SECRETS[call.parsed()["name"]] for call in turn.tool_calls]
+        results = [_SECRETS[call.parse_arguments()["name"]] for call in turn.tool_calls]
         pairs = zip(turn.tool_calls, results, strict=True)
         screen.line(f"  tools: {', '.join(f'{c.id or c.name} = {text}' for c, text in pairs)}")
         body = protocol.client.continuation(body, answer, turn.tool_calls, results)

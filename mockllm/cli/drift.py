@@ -24,7 +24,7 @@ from mockllm.cli.options.recording import (
 )
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import UsageError
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 
 if TYPE_CHECKING:
     from mockllm.conformance.drift.destinations import Destination
@@ -166,7 +166,7 @@ def _announcement(sent: Sent) -> str:
     where = ", ".join(f"{count} to {host}" for host, count in hosts.items())
     tokens_in = sum(request.input for request, _ in sent)
     tokens_out = sum(request.output for request, _ in sent)
-    number = counted(len(sent), "request")
+    number = quantity(len(sent), "request")
     return f"{number} ({where}); about {tokens_in:,} tokens in and {tokens_out:,} out"
 
 

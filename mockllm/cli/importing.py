@@ -14,7 +14,7 @@ import click
 from mockllm.cli.options.parameters import match_ignore_option
 from mockllm.cli.options.recording import output_option, redaction_options, redaction_rules
 from mockllm.cli.terminal.output import echo
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.scenario.model import Ignored
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _summary(results: list[ImportResult]) -> str:
     sums = _totals(results)
     lost = f", {sums['not_found']} NOT FOUND AGAIN" if sums["not_found"] else ""
     return (
-        f"{counted(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral, "
+        f"{quantity(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral, "
         f"{sums['partial']} in part, {sums['skipped']} skipped{lost}; "
-        f"{counted(sums['scenarios'], 'scenario')}"
+        f"{quantity(sums['scenarios'], 'scenario')}"
     )

@@ -12,7 +12,7 @@ import click
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import UsageError
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 
 if TYPE_CHECKING:
     from mockllm.conformance.results import Results
@@ -67,7 +67,7 @@ def _write(results: list[Results], output: Path | None, one_page: Path | None) -
     from mockllm.conformance.results.file import write_report
     from mockllm.conformance.site import build_site, overview_page
 
-    count = counted(len(results), "client")
+    count = quantity(len(results), "client")
     if output is not None:
         build_site(results, output)
         echo(f"{output / 'index.html'}: {count}")

@@ -25,7 +25,7 @@ from mockllm.cli.options.parameters import (
 from mockllm.cli.serving.child import run_beside
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import UsageError
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
@@ -219,7 +219,7 @@ def _repeated_turns(exchanges: Sequence[Exchange]) -> list[str]:
         if exchange.played.repeated
     )
     return [
-        f"{what}, {counted(count, 'time')}; it was recorded once"
+        f"{what}, {quantity(count, 'time')}; it was recorded once"
         for what, count in repeated.items()
     ]
 
@@ -256,7 +256,7 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
         "failed": "that mockllm failed on",
     }
     counts = [f"{outcomes[name]} {label}" for name, label in labels.items() if outcomes[name]]
-    return f"{counted(count, 'request')}: {', '.join(counts)}"
+    return f"{quantity(count, 'request')}: {', '.join(counts)}"
 
 
 def _problems_of(exchange: Exchange) -> Iterator[str]:

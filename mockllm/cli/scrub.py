@@ -12,7 +12,7 @@ import click
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules, secret_options
 from mockllm.cli.terminal.output import echo
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 
 _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".har", ".sse", ".txt"))
 
@@ -64,10 +64,10 @@ def scrub(context: click.Context, /, paths: tuple[Path, ...], check: bool, **sec
 
 
 def _summary(count: int, files: int, *, check: bool) -> str:
-    where = counted(files, "file")
+    where = quantity(files, "file")
     if not count:
         return f"no secrets in {where}"
-    return f"{counted(count, 'secret')} {'found' if check else 'replaced'} in {where}"
+    return f"{quantity(count, 'secret')} {'found' if check else 'replaced'} in {where}"
 
 
 def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:

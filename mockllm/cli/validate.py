@@ -15,7 +15,7 @@ from mockllm.cli.options.parameters import path_arguments, read_scenarios
 from mockllm.cli.terminal.output import echo
 from mockllm.core import documentation
 from mockllm.core.errors import Problem, ScenarioError
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _too_old(scenarios: tuple[Scenario, ...], most: MaxAge | None) -> Iterator[P
         else:
             echo(f"warning: {file}: {sentence}", err=True)
     if found.undated:
-        count = counted(len(found.undated), "recording")
+        count = quantity(len(found.undated), "recording")
         echo(f"warning: no date is known of {count}: {found.undated[0]}", err=True)
 
 
@@ -143,8 +143,8 @@ def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
 def _summary(scenarios: tuple[Scenario, ...], problems: tuple[Problem, ...]) -> str:
     if problems:
         files = len({problem.file for problem in problems})
-        return f"{counted(len(problems), 'problem')} in {counted(files, 'file')}"
-    return f"{counted(len(scenarios), 'scenario')}, no problems"
+        return f"{quantity(len(problems), 'problem')} in {quantity(files, 'file')}"
+    return f"{quantity(len(scenarios), 'scenario')}, no problems"
 
 
 @click.command()

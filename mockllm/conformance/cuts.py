@@ -38,7 +38,7 @@ from mockllm.conformance.clients.runner import Runner
 from mockllm.conformance.reports.terminal import terminal_lines
 from mockllm.conformance.results import CaseResult, Client, Results, Stream
 from mockllm.conformance.results.known import Standing
-from mockllm.core.text import counted, shorten
+from mockllm.core.text import quantity, shorten
 from mockllm.scenario.model import Api
 
 
@@ -269,7 +269,7 @@ _WIDEST = 150
 def _where(cut: Cut) -> str:
     whole = sum(map(len, cut.whole.chunks))
     closed = ", and the connection is closed" if cut.ending == "close" else ""
-    events = counted(cut.events, "event")
+    events = quantity(cut.events, "event")
     return f"after {events}, {cut.size} of {whole} bytes: {PLACES[cut.place]}{closed}"
 
 

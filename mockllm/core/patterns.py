@@ -105,7 +105,7 @@ class TimedPattern:
             raise self._gave_up(text, LIMIT) from None
         return [(start, end) for start, end in spans if start < end]
 
-    def replaced(self, text: str, by: str) -> str:
+    def replace_matches(self, text: str, by: str) -> str:
         """A text with each match replaced; what is empty stays.
 
         Raises:
@@ -159,7 +159,7 @@ def _written_out(part: Any) -> int:
 
 
 @lru_cache(maxsize=1024)
-def compiled(text: str) -> TimedPattern:
+def compile_pattern(text: str) -> TimedPattern:
     """The pattern with this text.
 
     Raises:

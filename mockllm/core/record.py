@@ -28,7 +28,7 @@ def record(cls: type[_Class]) -> type[_Class]:
     def hash_of(self: Any) -> int:
         return hash(key(self))
 
-    made.__eq__, made.__hash__, made.__repr__ = is_equal, hash_of, _shown
+    made.__eq__, made.__hash__, made.__repr__ = is_equal, hash_of, _repr
     typed: type[_Class] = made
     return typed
 
@@ -37,6 +37,6 @@ def _nothing(_: Any) -> tuple[()]:
     return ()
 
 
-def _shown(self: Any) -> str:
+def _repr(self: Any) -> str:
     shown = [f"{slot.name}={getattr(self, slot.name)!r}" for slot in fields(self) if slot.repr]
     return f"{self.__class__.__qualname__}({', '.join(shown)})"

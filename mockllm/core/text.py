@@ -68,7 +68,7 @@ def readable_header(value: bytes) -> str:
         return value.decode("latin-1")
 
 
-def counted(number: int, noun: str) -> str:
+def quantity(number: int, noun: str) -> str:
     """A number of things: `1 turn`, `2 turns`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

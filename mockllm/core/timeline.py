@@ -284,7 +284,7 @@ def normal(turn: Turn) -> Turn:
     """
     order, gaps = turn.order, turn.gaps
     if order and len(order) != sum(map(beats, turn.parts)):
-        order, gaps = _repaired(turn)
+        order, gaps = _without_surplus(turn)
     if order == sequential(turn):
         order = ()
     cut = turn.usage is None and turn.finish is None and turn.error is None
@@ -295,7 +295,7 @@ def normal(turn: Turn) -> Turn:
     return replace(turn, order=order, gaps=gaps)
 
 
-def _repaired(turn: Turn) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _without_surplus(turn: Turn) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Order and gaps without surplus beats, whose pauses are added to the next beat."""
     remaining = [beats(part) for part in turn.parts]
     order: list[int] = []

@@ -115,7 +115,7 @@ class ToolCall:
         """The arguments as JSON text, `{}` for a zero-argument call; the input of a custom call."""
         return "".join(self.fragments) or ("" if self.custom else "{}")
 
-    def parsed(self) -> Any:
+    def parse_arguments(self) -> Any:
         """The arguments as a value; raises `ValueError` where they are not JSON."""
         return json.loads(self.arguments)
 

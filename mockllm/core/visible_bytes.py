@@ -87,19 +87,19 @@ def _lines(pieces: Iterator[Piece]) -> Iterator[VisibleLine]:
     for piece in pieces:
         if returned and piece.kind != "cut" and piece != Piece("end", "LF"):
             rest = [line.pop()] if line[-1].kind == "cut" else []
-            yield tuple(_folded(line))
+            yield tuple(_fold_long_texts(line))
             line, returned = rest, False
         line.append(piece)
         if piece.kind == "end":
             returned = piece.text == "CR"
             if not returned:
-                yield tuple(_folded(line))
+                yield tuple(_fold_long_texts(line))
                 line = []
     if line:
-        yield tuple(_folded(line))
+        yield tuple(_fold_long_texts(line))
 
 
-def _folded(pieces: list[Piece]) -> Iterator[Piece]:
+def _fold_long_texts(pieces: list[Piece]) -> Iterator[Piece]:
     """The pieces of a line, the middle of each long text folded."""
     for piece in pieces:
         text = piece.text

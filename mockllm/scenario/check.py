@@ -158,9 +158,9 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
     if form.go_to and form.repeat is True:
         yield (*path, "go_to"), "cannot go with 'repeat: true': the turn answers without end"
     if scenario.is_template(form):
-        from mockllm.scenario.turn_texts import malformed  # few scenarios need it
+        from mockllm.scenario.turn_texts import template_flaws  # few scenarios need it
 
-        for inner, flaw in malformed(form):
+        for inner, flaw in template_flaws(form):
             yield (*path, *inner), flaw
         yield from _split_templates(path, form)
     if form.recorded is not None and (form.one_of or form.template or scenario.template):

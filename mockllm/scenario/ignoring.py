@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-from mockllm.core.patterns import EXAMPLES, PatternError, compiled, path_pattern
+from mockllm.core.patterns import EXAMPLES, PatternError, compile_pattern, path_pattern
 from mockllm.core.text import did_you_mean
 from mockllm.scenario.model import (
     AnyText,
@@ -83,7 +83,7 @@ def flaw_of(part: str) -> str | None:
         return None if known else f"is no path that is known here; such are {EXAMPLES}"
     if len(part) > 2 and part[0] == part[-1] == "/":
         try:
-            compiled(part[1:-1])
+            compile_pattern(part[1:-1])
         except PatternError as problem:
             return str(problem)
         return None
@@ -96,16 +96,16 @@ class _Normaliser:
     """Replaces what is ignored."""
 
     def __init__(self, ignore: Ignored) -> None:
-        self._patterns = [compiled(part[1:-1]) for part in ignore if part.startswith("/")]
+        self._patterns = [compile_pattern(part[1:-1]) for part in ignore if part.startswith("/")]
         paths = [path_pattern(part) or "" for part in ignore if part.startswith("$")]
         self._paths = re.compile("|".join(paths)) if paths else None
         named = [name for name in NAMES if name in ignore]
-        self._named = _named(named) if named else None
+        self._named = _names_pattern(named) if named else None
         self._times = "timestamp" in named
 
     def text(self, text: str) -> str:
         for pattern in self._patterns:
-            text = pattern.replaced(text, IGNORED)
+            text = pattern.replace_matches(text, IGNORED)
         return text if self._named is None else self._named.sub(_placeholder, text)
 
     def value(self, value: Any, path: str = "") -> Any:
@@ -131,7 +131,7 @@ class _Normaliser:
         return "<timestamp>" if self._times and _is_unix_time(key, item) else self.value(item, path)
 
 
-def _named(names: Iterable[str]) -> re.Pattern[str]:
+def _names_pattern(names: Iterable[str]) -> re.Pattern[str]:
     ways = (f"(?P<{name}>{'|'.join(_WRITTEN[name])})" for name in names)
     return re.compile(rf"(?<![0-9A-Za-z])(?:{'|'.join(ways)})(?![0-9A-Za-z])")
 

@@ -164,7 +164,7 @@ class Loading:
         names = included_names(root, findings)
         if len(findings.found) > before:
             return False
-        files = [self._included(name, node, findings, file) for node, name in names]
+        files = [self._include(name, node, findings, file) for node, name in names]
         if None in files:
             return False
         for (node, name), included in zip(names, files, strict=True):
@@ -172,9 +172,7 @@ class Loading:
                 include(included, name, node, findings)
         return True
 
-    def _included(
-        self, name: str, node: Node, findings: Findings, file: str
-    ) -> IncludedFile | None:
+    def _include(self, name: str, node: Node, findings: Findings, file: str) -> IncludedFile | None:
         """A file that a scenario includes; None where it cannot be read."""
         path = os.path.join(os.path.dirname(file), name)  # noqa: PTH118, PTH120 - no Path: as named
         if path in self.included:

@@ -150,7 +150,7 @@ class ToolSpec:
     description: str = ""
     parameters: Any = None
 
-    def offered(self) -> OfferedTool:
+    def offered_tool(self) -> OfferedTool:
         """The tool as a client offers it."""
         return OfferedTool(self.name, self.description, self.parameters or {})
 
@@ -456,7 +456,7 @@ class TurnSpec:
         """Whether its reply is made from the request."""
         return any(isinstance(part, AutoPart) for part in self.reply)
 
-    def tried(self, attempt: TurnSpec) -> TurnSpec:
+    def for_attempt(self, attempt: TurnSpec) -> TurnSpec:
         """The turn as an earlier try gets it: with the answer of the try in place of its own."""
         if attempt.http is not None or attempt.reply:
             return replace(attempt, obey=self.obey) if self.obey else attempt
@@ -488,12 +488,12 @@ class TurnSpec:
         number, always = 1 + len(self.one_of), False
         for branch in self.branches:
             if branch.api in (None, api) and not always:
-                found |= branch.turn.drawn(number)
+                found |= branch.turn.forms_to_draw(number)
                 always = branch.condition is None
             number += 1 + len(branch.turn.one_of)
-        return found if always else self.drawn(0) | found
+        return found if always else self.forms_to_draw(0) | found
 
-    def drawn(self, number: int = 0) -> dict[int, TurnSpec]:
+    def forms_to_draw(self, number: int = 0) -> dict[int, TurnSpec]:
         """The forms of which one is drawn, by number; `number` is that of the turn itself."""
         if not self.one_of:
             return {number: self}

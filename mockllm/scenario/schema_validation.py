@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from mockllm.core.jsontext import compact
-from mockllm.core.patterns import PatternError, PatternGaveUpError, compiled
+from mockllm.core.patterns import PatternError, PatternGaveUpError, compile_pattern
 from mockllm.scenario.reading.values import excerpt
 
 Flaw = tuple[tuple[str | int, ...], str]
@@ -167,7 +167,7 @@ def _formats() -> Any:
 def _pattern(text: str) -> Any:
     if len(text) > _LONGEST_PATTERN:
         raise PatternError(f"is longer than {_LONGEST_PATTERN} characters")
-    return compiled(text)
+    return compile_pattern(text)
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -191,7 +191,7 @@ def _validator_class() -> Any:
     }
     keywords = {**Draft202012Validator.VALIDATORS, **own}
     counting: Any = extend(  # type: ignore[no-untyped-call]
-        Draft202012Validator, {name: _counted(apply) for name, apply in keywords.items()}
+        Draft202012Validator, {name: _count_steps(apply) for name, apply in keywords.items()}
     )
     evolve = counting.evolve
 
@@ -206,14 +206,14 @@ def _validator_class() -> Any:
     return counting
 
 
-def _counted(apply: Callable[..., Any]) -> Callable[..., Any]:
-    def counted(validator: Any, keyword: Any, value: Any, schema: Any) -> Any:
+def _count_steps(apply: Callable[..., Any]) -> Callable[..., Any]:
+    def apply_counting(validator: Any, keyword: Any, value: Any, schema: Any) -> Any:
         steps = _current.get()
         if steps is not None:
             steps.take()
         return apply(validator, keyword, value, schema)
 
-    return counted
+    return apply_counting
 
 
 def _check_pattern(validator: Any, pattern: Any, value: Any, _: Any) -> Any:

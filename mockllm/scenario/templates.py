@@ -120,7 +120,7 @@ class _Parser:
             filters.append(self._filter())
         if self._tokens:
             raise self._error(f"has {self._tokens[0][1]!r} where it should end, or '|' follow")
-        literal = "" if text is None else _unquoted(text)
+        literal = "" if text is None else _unquote(text)
         return Expression(self._written, path, literal, tuple(filters))
 
     def _path(self) -> tuple[str | int, ...]:
@@ -135,7 +135,7 @@ class _Parser:
                 path.append(self._need("a name after '.'", "name"))
                 continue
             step = self._need("an index or a key in quotes after '['", "number", "text")
-            path.append(_unquoted(step) if step[0] in "\"'" else self._index(step))
+            path.append(_unquote(step) if step[0] in "\"'" else self._index(step))
             self._need("']'", "]")
         known = ROOTS[root]
         if len(path) > 1 and known and path[1] not in known:
@@ -165,7 +165,7 @@ class _Parser:
     def _literal(self) -> Any:
         token = self._need('a value such as "none" or 0', "text", "number", "name")
         if token[0] in "\"'":
-            return _unquoted(token)
+            return _unquote(token)
         if token in _WORDS:
             return _WORDS[token]
         try:
@@ -174,7 +174,7 @@ class _Parser:
             raise self._error(f"needs quotes around {token!r}") from None
 
 
-def _unquoted(token: str) -> str:
+def _unquote(token: str) -> str:
     """The text of a token in quotes, in which a backslash makes the next character stand for
     itself, and `\\n` for a line break."""
     return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], token[1:-1])
@@ -200,9 +200,9 @@ def render(text: str, values: Values) -> Any:
     """
     pieces = parse(text)
     if len(pieces) == 1 and isinstance(pieces[0], Expression):
-        return _bounded(_evaluate(pieces[0], values))
+        return _check_length(_evaluate(pieces[0], values))
     shown = [piece if isinstance(piece, str) else _evaluate(piece, values) for piece in pieces]
-    return _bounded("".join(map(as_text, shown)))
+    return _check_length("".join(map(as_text, shown)))
 
 
 def as_text(value: Any) -> str:
@@ -221,7 +221,7 @@ def render_json(value: Any, values: Values) -> Any:
     return value
 
 
-def _bounded(value: Any) -> Any:
+def _check_length(value: Any) -> Any:
     if len(as_text(value)) > MAX_LENGTH:
         raise TemplateError(f"is longer than {MAX_LENGTH:,} characters with its values")
     return value

@@ -126,7 +126,7 @@ class _Texts:
 _KEYS = {TextPart: "text", ReasoningPart: "reasoning", RefusalPart: "refusal"}
 
 
-def malformed(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def template_flaws(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """The paths of texts in which an expression is malformed, with why."""
     flaws: list[tuple[tuple[str | int, ...], str]] = []
 

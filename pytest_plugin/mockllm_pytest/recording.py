@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mockllm.core.errors import UsageError
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.play.replay.loading import load
 from mockllm.play.tapes.captured import load_head
 from mockllm.record.recording.store.locks import put
@@ -186,7 +186,7 @@ class Recording:
                 folder = self.folder.relative_to(self._root)
             except ValueError:
                 folder = self.folder
-            yield f"{counted(count, 'exchange')} recorded in {folder}"
+            yield f"{quantity(count, 'exchange')} recorded in {folder}"
         elif not new or self._lines:
             yield "nothing was recorded" + "; what was there stays" * bool(self._replaced)
         for line in self._lines[:_MOST_LINES]:
@@ -217,7 +217,7 @@ class Recording:
         ]
         if not problems:
             return ""
-        count = counted(len(problems), "exchange")
+        count = quantity(len(problems), "exchange")
         return "\n".join([f"A replay of this test will not answer {count}:", *problems])
 
     def hints(self, apis: Iterable[str | None]) -> tuple[str, ...]:

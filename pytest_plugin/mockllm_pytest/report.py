@@ -12,7 +12,7 @@ from typing import Any
 from mockllm.checking.conversations.judge import Verification, verify, why_unknown
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.request import Request
-from mockllm.core.text import counted, printable_lines, shorten
+from mockllm.core.text import printable_lines, quantity, shorten
 from mockllm.play.replay.compilation.compiler import Replayer
 from mockllm.play.replay.filling import played_selection
 from mockllm.play.replay.sessions.exchange import Exchange
@@ -215,7 +215,7 @@ def _is_due(scenario: Scenario, index: int, tapes: set[str]) -> bool:
 
 
 def _never_played(scenario: Scenario, any_request: bool) -> str:
-    turns = counted(len(scenario.turns), "turn")
+    turns = quantity(len(scenario.turns), "turn")
     message = f"no turn of {scenario.name} was played ({turns})"
     if any_request:
         return message
@@ -267,7 +267,7 @@ def format_exchanges(
     count = len(journal)
     if not count:
         return f"No request came in session {name}."
-    lines = [f"{counted(count, 'request')} in session {name}:"]
+    lines = [f"{quantity(count, 'request')} in session {name}:"]
     for exchange in journal[:_MOST_EXCHANGES]:
         lines += _exchange_lines(exchange, scenarios)
     if count > _MOST_EXCHANGES:

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.record.importers.batch import counted
+from mockllm.record.importers.batch import with_progress
 
 
 class Terminal(io.StringIO):
@@ -52,6 +52,6 @@ def test_elsewhere_only_long_runs_show_progress(clock):
 def test_counting():
     """Items are reported as done when the next one is requested, and at the end."""
     seen = []
-    items = counted(["a", "b"], "files read", lambda *values: seen.append(values))
+    items = with_progress(["a", "b"], "files read", lambda *values: seen.append(values))
     assert list(items) == ["a", "b"]
     assert seen == [("files read", 0, 2), ("files read", 1, 2), ("files read", 2, 2)]

@@ -199,7 +199,7 @@ def _results(scenario: Scenario, api: str) -> dict[str, str]:
         expected = dict(spec.request.results) if spec is not None and spec.request else {}
         for call in _turn(scenario, position, api).tool_calls:
             if call.id in expected:
-                found[f"{call.name} {dumps(call.parsed())}"] = result(expected[call.id])
+                found[f"{call.name} {dumps(call.parse_arguments())}"] = result(expected[call.id])
     return found
 
 
@@ -289,7 +289,7 @@ def _expected_step(scenario: Scenario, position: int, api: str) -> Step:
 def _input(call: ToolCall) -> tuple[Any, bool]:
     """The arguments as a value and False, or as text and True if they are not JSON."""
     try:
-        return call.parsed(), False
+        return call.parse_arguments(), False
     except ValueError:
         return call.arguments, True
 

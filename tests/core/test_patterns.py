@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm.core import patterns
-from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
+from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compile_pattern
 
 SLOW = "(x+x+)+y"
 """Neither `re` nor `regex` has a short cut for it."""
@@ -38,7 +38,7 @@ def test_what_is_refused(pattern: str, message: str) -> None:
 
 def test_exponential_patterns_have_their_result() -> None:
     """Where `re` would need years."""
-    pattern = compiled(r"^(\w+,?\s?)+;$")
+    pattern = compile_pattern(r"^(\w+,?\s?)+;$")
     assert not pattern.found_in("a" * 5000)
     assert pattern.found_in("a, b c;")
 
@@ -47,7 +47,7 @@ def test_a_search_that_gives_up_is_an_error() -> None:
     """It says how long it took, and how long the text is."""
     message = r"after 0\.01 s, in a text of 20001 characters"
     with pytest.raises(PatternGaveUpError, match=message):
-        compiled(SLOW).found_in("x" * 20_001, 0.01)
+        compile_pattern(SLOW).found_in("x" * 20_001, 0.01)
 
 
 _PIECES = st.sampled_from(
@@ -120,7 +120,7 @@ def test_places_are_those_of_python(parts: list[str], text: str) -> None:
 def test_places_that_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search ends, and says so."""
     monkeypatch.setattr(patterns, "LIMIT", 0.05)
-    pattern = compiled(SLOW)
+    pattern = compile_pattern(SLOW)
     for search in (pattern.spans, pattern.is_whole):
         with pytest.raises(PatternGaveUpError, match=r"gave up the regular expression '\(x\+x"):
             search("x" * 5000)

@@ -76,7 +76,7 @@ def test_gaps_become_absolute_times():
 def test_a_call_without_arguments_has_one_form(spelling):
     """`{}`, an empty string and no arguments are the same zero-argument call."""
     call = ToolCall("list_issues", "call_1", spelling)
-    assert (call.fragments, call.arguments, call.parsed()) == ((), "{}", {})
+    assert (call.fragments, call.arguments, call.parse_arguments()) == ((), "{}", {})
 
 
 def test_a_zero_argument_call_keeps_its_pause():

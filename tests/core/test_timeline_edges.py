@@ -209,7 +209,7 @@ def test_a_whole_turn() -> None:
         USAGE,
         finish_raw="x",
     )
-    assert turn.tool_calls[0].parsed() == {"a": 1}
+    assert turn.tool_calls[0].parse_arguments() == {"a": 1}
 
 
 def test_a_stop_sequence() -> None:

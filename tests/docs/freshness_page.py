@@ -23,7 +23,7 @@ from mockllm.conformance.drift.shapes import (
 from mockllm.core.errors import MockLLMError
 from mockllm.core.http import TimedBytes
 from mockllm.core.request import Request
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage
 from mockllm.play.tapes.captured import Captured, detected, recorded_at, request_of
@@ -155,7 +155,7 @@ def _section(api: str, found: dict[tuple[str, bool], Recordings]) -> str:
         gone = missing_fields(recordings.encoded, shape)
         events = sorted(recordings.events - known.events)
         kind = "stream" if name == "streams" else "plain answer"
-        lines.append(f"{counted(recordings.count, kind)}:")
+        lines.append(f"{quantity(recordings.count, kind)}:")
         lines.append("")
         lines.append(f"- The service sends, mockllm does not: {_list(new, events)}")
         lines.append(f"- mockllm sends, the service does not: {_list(gone, ())}")

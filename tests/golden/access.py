@@ -244,7 +244,7 @@ def _results(scenario: Scenario, position: int, api: str, calls: tuple[Any, ...]
 
 def _unparsable(call: Any) -> bool:
     try:
-        call.parsed()
+        call.parse_arguments()
     except ValueError:
         return True
     return False

@@ -135,7 +135,7 @@ def accepted_finish_values(
 
 def _call(call: ToolCall, api: Api) -> Call:
     try:
-        value = call.parsed()
+        value = call.parse_arguments()
     except ValueError:
         value = call.arguments
     arguments = value if isinstance(value, dict) else call.arguments

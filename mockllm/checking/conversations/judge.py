@@ -16,7 +16,7 @@ from mockllm.checking.conversations.session_history import JudgedSession, Sessio
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.errors import RequestError, UsageError
 from mockllm.core.jsontext import parse_object
-from mockllm.core.text import counted, did_you_mean
+from mockllm.core.text import did_you_mean, quantity
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
@@ -108,7 +108,7 @@ def why_unknown(verification: Verification) -> Iterator[str]:
     if verification.evicted:
         yield "it was dropped once, as there were too many; its earlier requests are not judged"
     if verification.forgotten:
-        requests = counted(verification.forgotten, "request")
+        requests = quantity(verification.forgotten, "request")
         yield f"its first {requests} exceeded its memory; not judged"
     if verification.not_judged:
         numbers = ", ".join(map(str, verification.not_judged))

@@ -21,7 +21,7 @@ from mockllm.checking.judging.running import Factory
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import TRIES, shrink
 from mockllm.checking.reports.stream_text import format_stream
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
@@ -211,7 +211,7 @@ def _failure_lines(
     lines = str(first).splitlines()
     others = len(failures) - 1
     if others:
-        lines.append(f"  and {counted(others, 'more case')}")
+        lines.append(f"  and {quantity(others, 'more case')}")
     lines.append("  the smallest stream that shows it:" if first.shrunk else "  the stream:")
     lines += [f"    {line}" for line in format_stream(small, level, first.at).splitlines()]
     if client is not None and first.invariant != _OF_BODIES:

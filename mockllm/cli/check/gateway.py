@@ -22,7 +22,7 @@ from mockllm.conformance.gateways.presets import preset_client, preset_gateway, 
 from mockllm.conformance.gateways.program import GatewayCommand, read_templates
 from mockllm.conformance.results import GATEWAY_LEVEL, Client
 from mockllm.core.errors import UsageError
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
         )
     if judged.strangers:
         first = judged.strangers[0].received
-        requests = counted(len(judged.strangers), "request")
+        requests = quantity(len(judged.strangers), "request")
         echo(
             f"mockllm: {requests} of the gateway's own, such as {first.method} {first.path}, "
             "reached the upstream and are not judged",

@@ -22,7 +22,7 @@ import click
 from mockllm.cli.terminal.colour import in_colour
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import Problem
-from mockllm.core.text import counted, printable, shorten
+from mockllm.core.text import printable, quantity, shorten
 
 if TYPE_CHECKING:
     from mockllm.play.replay.sessions.exchange import Exchange
@@ -237,7 +237,7 @@ class ServerLog:
 
     def _scenario_lines(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         if scenarios:
-            yield f"Serving {counted(len(scenarios), 'scenario')}:"
+            yield f"Serving {quantity(len(scenarios), 'scenario')}:"
         for scenario in scenarios[:_SHOWN]:
             yield f"  {scenario.name:<{self._name_width}}  {scenario.description}".rstrip()
         if len(scenarios) > _SHOWN:
@@ -327,11 +327,11 @@ class ServerLog:
     def write_reload(self, scenarios: Sequence[Scenario]) -> None:
         self._measure(scenarios)
         names = [scenario.name for scenario in scenarios]
-        self._put("reloaded", [f"reloaded {counted(len(names), 'scenario')}"], scenarios=names)
+        self._put("reloaded", [f"reloaded {quantity(len(names), 'scenario')}"], scenarios=names)
 
     def broken(self, problems: Sequence[Problem]) -> None:
         lines = [str(problem) for problem in problems]
-        count = counted(len(lines), "problem")
+        count = quantity(len(lines), "problem")
         last = f"not reloaded: {count}; still serving the last good version"
         self._put("broken", [*lines, last], problems=lines)
 

@@ -39,7 +39,7 @@ from mockllm.conformance.clients.messages import (
 from mockllm.conformance.clients.process import Program, RunnerProcesses
 from mockllm.conformance.clients.runner import Runner
 from mockllm.conformance.results import Client
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.serve.server.options import ServerOptions
 from mockllm.serve.server.thread import ServerThread
 from mockllm.wire.protocols.environment import client_environment, unproxied
@@ -178,7 +178,7 @@ class HttpClients:
         lines = list(self.processes.remarks)
         if self._repeated:
             first, requests = next(iter(self._repeated.items()))
-            cases = counted(len(self._repeated), "case")
+            cases = quantity(len(self._repeated), "case")
             lines.append(
                 f"the client sent several requests in {cases}, such as {requests} in {first}: it "
                 "retries, or sends them twice"

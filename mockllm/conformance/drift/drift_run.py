@@ -88,7 +88,7 @@ def record_anew(
             yield RecordingNote(recording.name, f"is left as it was: {why}")
             continue
         try:
-            draft = _draft(scenario, recording.turn, redactor.captured(exchange))
+            draft = _draft(scenario, recording.turn, redactor.exchange(exchange))
             written = folder.write(draft).scenario
         except MockLLMError as error:
             yield RecordingNote(recording.name, f"is left as it was: {error}")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from mockllm.conformance.drift.compare import DriftFinding, Group
 from mockllm.conformance.drift.selection import RecordingNote
 from mockllm.core.record import record
-from mockllm.core.text import counted, printable
+from mockllm.core.text import printable, quantity
 
 FORMAT = 1
 """The version of the JSON: the value of `mockllm_drift`."""
@@ -109,13 +109,13 @@ def _reasons(notes: tuple[RecordingNote, ...]) -> Iterator[str]:
 
 
 def _summary(report: DriftReport) -> str:
-    compared = f"{counted(report.compared, 'answer')} compared"
+    compared = f"{quantity(report.compared, 'answer')} compared"
     chance = ""
     if report.chance:
-        chance = f"; {counted(report.chance, 'field')} that not every answer has differed"
+        chance = f"; {quantity(report.chance, 'field')} that not every answer has differed"
     match report.verdict:
         case "drift":
-            return f"drift: {counted(len(report.findings), 'difference')}, {compared}{chance}"
+            return f"drift: {quantity(len(report.findings), 'difference')}, {compared}{chance}"
         case "same":
             return f"same: {compared}{chance}"
     why = "not all could be looked at" if report.compared else "nothing was compared"

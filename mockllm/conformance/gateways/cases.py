@@ -242,7 +242,7 @@ def _request(given: Mapping[str, Any], scenario: Scenario, down: Api) -> Request
     before, after = (map(_message, rest.pop(name, ())) for name in ("before", "after"))
     first = (Message("system", system),) if system else ()
     tools = rest.pop("tools", None)
-    offered = tuple(tool.offered() for tool in scenario.tools)
+    offered = tuple(tool.offered_tool() for tool in scenario.tools)
     return Request(
         down,
         "",

@@ -11,7 +11,7 @@ from mockllm.checking.rules import CASE_RULES, COST_MEANINGS, promise, severity
 from mockllm.conformance.case_names import Setting, show_command
 from mockllm.conformance.results import CaseResult, Play, Results, log_line, passes, rule_verdict
 from mockllm.conformance.results.known import Standing
-from mockllm.core.text import counted, shorten
+from mockllm.core.text import quantity, shorten
 from mockllm.play.quirks.base import TOPICS
 
 _WORST = 10
@@ -53,7 +53,7 @@ def _title(results: Results) -> str:
     client = results.client
     name = " ".join(filter(None, (client.name, client.version)))
     language = f" ({client.language})" if client.language else ""
-    cases = counted(len(results.cases), "case")
+    cases = quantity(len(results.cases), "case")
     return f"{name}{language} over {results.api}, level {results.level}: {cases}"
 
 
@@ -103,7 +103,7 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
     if not mistakes:
         return
     yield ""
-    yield f"MISTAKES: {len(mistakes)}, in {counted(len(new), 'case')}" + (
+    yield f"MISTAKES: {len(mistakes)}, in {quantity(len(new), 'case')}" + (
         f"; the worst {_WORST}:" if len(mistakes) > _WORST else ""
     )
     cost = None
@@ -214,15 +214,15 @@ def _reasons(results: Results) -> Iterable[str]:
         yield f"the remaining cases: {results.stopped}"
     fields = Counter(name for case in results.cases for name in case.not_judged)
     for name, count in fields.most_common():
-        cases = counted(count, "case")
+        cases = quantity(count, "case")
         yield f"{name} in {cases}: the client has no place for it, or the policy ignores it"
     unjudged = (case for case in results.cases if case.verdict in ("not judged", "not applicable"))
     reasons = Counter(map(_reason, unjudged))
     for reason, count in reasons.most_common():
-        yield f"{counted(count, 'case')}: {reason}"
+        yield f"{quantity(count, 'case')}: {reason}"
     adapter = [case for case in results.cases if case.verdict == "adapter"]
     if adapter:
-        yield f"{counted(len(adapter), 'case')}, {adapter[0].case} first: {adapter[0].reason}"
+        yield f"{quantity(len(adapter), 'case')}, {adapter[0].case} first: {adapter[0].reason}"
 
 
 def _reason(case: CaseResult) -> str:

@@ -118,7 +118,9 @@ def way_of(
                 found = branch_number(spec, request.api, _holds_before(way, request, start, turn))
             form = found
         if spec.forms()[form].one_of:
-            form = _drawn(spec.forms()[form].drawn(form), turn, request.api, scenario, len(steps))
+            form = _drawn(
+                spec.forms()[form].forms_to_draw(form), turn, request.api, scenario, len(steps)
+            )
         steps.append(((index, form, step), spec.forms()[form]))
         step = _next_step(scenario, *steps[-1])
     if step is not None:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from mockllm.core.jsontext import compact, json_bytes
 from mockllm.core.later import later
-from mockllm.core.patterns import compiled
+from mockllm.core.patterns import compile_pattern
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request, SentFile
 from mockllm.core.text import display, shorten
@@ -91,7 +91,7 @@ def text_holds(condition: AnyText, text: str) -> bool:
         holding = (text_holds(part, text) for part in condition.conditions)
         return all(holding) if condition.op == "all" else any(holding) == (condition.op == "any")
     if condition.op == "regex":
-        return compiled(condition.value).found_in(text)
+        return compile_pattern(condition.value).found_in(text)
     wanted, sent = wanted_text(condition), normal_text(condition.ignore, text)
     return wanted in sent if condition.op == "contains" else wanted == sent
 

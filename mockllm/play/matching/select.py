@@ -21,7 +21,7 @@ from operator import attrgetter
 from mockllm.core.errors import NoMatchError
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request
-from mockllm.core.text import counted, did_you_mean
+from mockllm.core.text import did_you_mean, quantity
 from mockllm.play.matching.conditions import (
     first_problem,
     groups_read_message,
@@ -175,7 +175,7 @@ def _selection(
 
 
 def _past_end(scenario: Scenario, position: int) -> str:
-    turns = counted(len(scenario.steps), "turn")
+    turns = quantity(len(scenario.steps), "turn")
     if scenario.path:
         turns += " in this conversation"
     return (

@@ -140,7 +140,7 @@ def _broken_answers(turn: TurnSpec, path: KeyPath) -> Iterator[tuple[TurnSpec, K
     answers = [] if turn.recorded is not None or turn.one_of else [(turn, path)]
     answers += [(drawn.turn, (*path, "one_of", n)) for n, drawn in enumerate(turn.one_of)]
     for number, attempt in enumerate(turn.attempts):
-        answers.append((turn.tried(attempt), (*path, "attempts", number)))
+        answers.append((turn.for_attempt(attempt), (*path, "attempts", number)))
     for answer, where in answers:
         if answer.fault and answer.http is None and not answer.is_auto:
             yield answer, where

@@ -52,7 +52,7 @@ def first_body(
     protocol: WireProtocol, model: str, text: str, tools: Iterable[ToolSpec] = ()
 ) -> Json:
     """The body of the first request of a conversation, for a streamed answer."""
-    messages, offered = (Message("user", text),), tuple(tool.offered() for tool in tools)
+    messages, offered = (Message("user", text),), tuple(tool.offered_tool() for tool in tools)
     first = Request(protocol.name, model, {}, stream=True, messages=messages, tools=offered)
     return protocol.client.write(first, Parameters())
 

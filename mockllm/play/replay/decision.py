@@ -164,7 +164,7 @@ def attempt_answer(
     spec, selection, tried = decision.spec, decision.selection, None
     faults = spec.fault
     if attempt <= len(spec.attempts):
-        tried = spec.tried(spec.attempts[attempt - 1])
+        tried = spec.for_attempt(spec.attempts[attempt - 1])
         spec, faults = tried, tried.fault + decision.faults
     if recorded is not None and recorded.answer is not None:
         answer = replayer.recorded(

@@ -9,7 +9,7 @@ from typing import Any
 
 from mockllm.core.errors import UsageError
 from mockllm.core.request import Request
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.play.matching.branching import way_to
 from mockllm.play.matching.conversation import Selection, turn_at, turn_index
 from mockllm.play.replay.client_requests import client_target, first_body, user_text
@@ -83,7 +83,7 @@ def _in_form(
     turn = scenario.turns[index]
     own = next(n for n, spec in enumerate(turn.forms()) if spec is turn.for_api(protocol.name))
     known = turn.answering(protocol.name)
-    number = min(turn.forms()[own].drawn(own)) if form is None else form
+    number = min(turn.forms()[own].forms_to_draw(own)) if form is None else form
     if number not in known:
         raise UsageError(
             f"turn {index + 1} of {scenario.name!r} has no form {number} over {protocol.name}; "
@@ -110,7 +110,7 @@ def route_turn_answer(
 
 
 def _no_turn(scenario: Scenario, position: int) -> UsageError:
-    turns = counted(len(scenario.turns), "turn")
+    turns = quantity(len(scenario.turns), "turn")
     return UsageError(f"scenario {scenario.name!r} has {turns}, not {position + 1}")
 
 
@@ -118,5 +118,5 @@ def _number(spec: TurnSpec, attempt: int | None) -> int:
     """The number of the requested try, from 1."""
     tries = len(spec.attempts) + 1
     if attempt is not None and attempt > tries:
-        raise UsageError(f"this turn has {counted(tries, 'attempt')}, not {attempt}")
+        raise UsageError(f"this turn has {quantity(tries, 'attempt')}, not {attempt}")
     return attempt or tries

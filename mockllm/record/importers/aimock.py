@@ -116,7 +116,7 @@ def _fixture(entry: Any, source: str, *, agui: bool) -> _Fixture:
 
 
 def _match(fields: _Json, *, agui: bool) -> m.Match:
-    """The conditions of a fixture; WireError: one of them is none of scenarios."""
+    """The conditions of a fixture; WireError: a condition that scenarios lack."""
     user = fields.get("message" if agui else "userMessage")
     model, tool = fields.get("model"), fields.get("toolName")
     context, form = fields.get("context"), fields.get("responseFormat")

@@ -38,7 +38,7 @@ def no_progress(what: str, done: int, total: int) -> None:
     """Shows nothing."""
 
 
-def counted(items: Sequence[_Item], what: str, progress: Progress) -> Iterator[_Item]:
+def with_progress(items: Sequence[_Item], what: str, progress: Progress) -> Iterator[_Item]:
     """The items; reports each as done when the next one is requested."""
     total = len(items)
     for done, item in enumerate(items):
@@ -110,19 +110,19 @@ def import_files(
     batch = _Batch(folder, redactor, join=join, entries=entries)
     several = list(paths)
     batch.root = _common_folder(several)
-    for path in counted(several, "files read", progress):
+    for path in with_progress(several, "files read", progress):
         batch.read(path)
     drafting = Drafting(
         match=match or MatchRule(), known=batch.existing, tape=folder.tape, pattern=redactor.pattern
     )
     for name, group in batch.read_again.items():
         drafting.adopt(name, group)
-    exchanges = counted(batch.exchanges, "exchanges written", progress)
+    exchanges = with_progress(batch.exchanges, "exchanges written", progress)
     while together := tuple(islice(exchanges, _MOST_TOGETHER)):
         with folder.group():
             for exchange, origin in together:
                 for draft in drafting.add(exchange, origin):
-                    drafting.written(draft, batch.write(draft))
+                    drafting.adopt_changes(draft, batch.write(draft))
     batch.look_for(progress)
     for path in batch.fixtures:
         batch.write_fixtures(path)
@@ -166,7 +166,7 @@ class _Batch:
                 self._skip(str(path), _NO_KIND)
             else:
                 stem = path.parent.name if path.stem in _GENERIC else path.stem
-                shown = _shown(path, self.root)
+                shown = _display_path(path, self.root)
                 origin = Origin(
                     self._group(path), self._redactor.text(stem), self._redactor.text(shown)
                 )
@@ -181,7 +181,7 @@ class _Batch:
             return
         request = f"{entry.method} {masked_url(entry.path) or '/'}"
         try:
-            clean = self._redactor.captured(entry)
+            clean = self._redactor.exchange(entry)
             key = _key(clean.plain())
         except WireError as error:
             self._skip(entry.source, str(error), request)
@@ -223,7 +223,7 @@ class _Batch:
         scenarios |= {scenario.name: scenario for scenario in drafted if scenario is not None}
         player, session = player_of(scenarios, self._written), Session("import")
         reasons: dict[str, str] = {}
-        for exchange, _ in counted(self.exchanges, "recordings found again", progress):
+        for exchange, _ in with_progress(self.exchanges, "recordings found again", progress):
             line = lines.get(exchange.source)
             if line is None or line.turn is None:
                 continue
@@ -249,7 +249,7 @@ class _Batch:
             return
         for draft in drafted:
             other = _same_match(draft.scenario, existing)
-            self.write(draft if other is None else _skipped(draft, other))
+            self.write(draft if other is None else _skip_duplicate(draft, other))
 
     def results(self) -> list[ImportResult]:
         """A result for each exchange, in the order of the files."""
@@ -287,7 +287,7 @@ def _common_folder(paths: Sequence[Path]) -> Path:
     return Path(os.path.commonpath(folders)) if folders else Path()
 
 
-def _shown(path: Path, root: Path) -> str:
+def _display_path(path: Path, root: Path) -> str:
     """A path as it is written into files: nothing of it above the current folder or, outside of
     that, above the folder of the import."""
     for folder in (Path.cwd(), root):
@@ -313,7 +313,7 @@ def _same_match(scenario: Scenario | None, existing: Iterable[Scenario]) -> Scen
     )
 
 
-def _skipped(draft: Draft, other: Scenario) -> Draft:
+def _skip_duplicate(draft: Draft, other: Scenario) -> Draft:
     reason = f"the scenario {other.name} in the folder answers the same requests"
     report = (
         replace(line, outcome="skipped", description=reason, scenario="") for line in draft.report

@@ -41,15 +41,15 @@ _MODEL = "mock-model"
 def cassette(exchanges: Iterable[Captured]) -> str:
     """The YAML text of a cassette, version 1, as vcrpy reads it."""
     interactions = [_interaction(exchange) for exchange in exchanges]
-    text = _dumped(interactions, allow_unicode=True)
+    text = _dump_yaml(interactions, allow_unicode=True)
     # PyYAML writes these line breaks of YAML 1.1 as they are, and reads them as spaces.
-    return _dumped(interactions, allow_unicode=False) if _BREAKS.search(text) else text
+    return _dump_yaml(interactions, allow_unicode=False) if _BREAKS.search(text) else text
 
 
 _BREAKS = re.compile("[\x85\u2028\u2029]")
 
 
-def _dumped(interactions: list[dict[str, Any]], *, allow_unicode: bool) -> str:
+def _dump_yaml(interactions: list[dict[str, Any]], *, allow_unicode: bool) -> str:
     text: str = yaml.dump(
         {"interactions": interactions, "version": 1},
         Dumper=yaml.SafeDumper,
@@ -125,7 +125,9 @@ def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
         # A conversation that may go in several ways goes in one of them.
         exchanges = list(zip(client.turn(position), tapes, strict=not scenario.varies))
         if position >= begin:
-            found += [_recorded(tape, api, exchange) or exchange for exchange, tape in exchanges]
+            found += [
+                _recorded_exchange(tape, api, exchange) or exchange for exchange, tape in exchanges
+            ]
     return found
 
 
@@ -144,7 +146,7 @@ def _unbroken(turn: m.TurnSpec) -> m.TurnSpec:
     return replace(turn, attempts=(), fault=(), recorded=None)
 
 
-def _recorded(tape: Tape | None, api: m.Api | None, played: Captured) -> Captured | None:
+def _recorded_exchange(tape: Tape | None, api: m.Api | None, played: Captured) -> Captured | None:
     """The exchange of a tape; None where there is none, where its request is not known, or where
     it is of another API than the requested one."""
     if tape is None or not tape.exchange.method or api not in (None, tape.api):
@@ -220,7 +222,7 @@ class _Client:
                 turn, _ = decoded(protocol, protocol.usual.decode(b"".join(whole.data)))
                 self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, whole.id or ""
             answer = attempt_answer(self.replayer, decision, protocol, attempt)
-            yield self._captured(answer, position)
+            yield self._exchange(answer, position)
 
     def _decision(self, position: int, spec: m.TurnSpec) -> Decision:
         """The decision about the latest request."""
@@ -267,7 +269,7 @@ class _Client:
         target = client_target(self.protocol, _MODEL)
         return replace(self.protocol.parse(self.body, target, False), stream=True)
 
-    def _captured(self, answer: HttpAnswer, position: int) -> Captured:
+    def _exchange(self, answer: HttpAnswer, position: int) -> Captured:
         source = f"{self.scenario.name} turn {position + 1}"
         if answer.fault is not None and not answer.fault.has_head:
             raise UsageError(

@@ -50,17 +50,17 @@ def _tag_of(text: str) -> str | None:
 def _file_content(fields: dict[Any, Any]) -> bytes:
     """The content of a body that was sent from a file: the first value of its state."""
     state = fields.get("state")
-    return _joined(state[:1] if isinstance(state, list) else [])
+    return _join_chunks(state[:1] if isinstance(state, list) else [])
 
 
-def _iterated(fields: dict[Any, Any]) -> bytes:
+def _body_of_iterator(fields: dict[Any, Any]) -> bytes:
     """The bytes of a body that was sent from an iterator: its only argument is a list of them."""
     arguments = fields.get("args")
     chunks = arguments[0] if isinstance(arguments, list) and arguments else []
-    return _joined(chunks if isinstance(chunks, list) else [])
+    return _join_chunks(chunks if isinstance(chunks, list) else [])
 
 
-def _joined(chunks: list[Any]) -> bytes:
+def _join_chunks(chunks: list[Any]) -> bytes:
     return b"".join(chunk if isinstance(chunk, bytes) else str(chunk).encode() for chunk in chunks)
 
 
@@ -98,7 +98,7 @@ _MAPPINGS: dict[str | None, Callable[[dict[Any, Any]], Any]] = {
     "!": lambda fields: fields,
     f"{_TAG}map": lambda fields: fields,
     f"{_TAG}python/object/new:_io.BytesIO": _file_content,
-    f"{_TAG}python/object/apply:builtins.iter": _iterated,
+    f"{_TAG}python/object/apply:builtins.iter": _body_of_iterator,
 }
 
 
@@ -143,7 +143,7 @@ def yaml_value(data: bytes, path: Path) -> Any:
     try:
         return _document(data, path)
     except yaml.constructor.ConstructorError as error:
-        raise UsageError(_refused(path, error)) from error
+        raise UsageError(_tag_problem(path, error)) from error
     except yaml.MarkedYAMLError as error:
         problem = error.problem or error.context or "it cannot be read"
         raise UsageError(f"{path}{_at(error.problem_mark)}: is not YAML: {problem}") from error
@@ -274,7 +274,7 @@ def _at(mark: Any) -> str:
     return f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
 
 
-def _refused(path: Path, error: yaml.constructor.ConstructorError) -> str:
+def _tag_problem(path: Path, error: yaml.constructor.ConstructorError) -> str:
     problem = error.problem or ""
     _, _, tag = problem.partition("'tag:yaml.org,2002:")
     where = f"{path}{_at(error.problem_mark)}"

@@ -59,7 +59,7 @@ def _exchange(entry: Any, source: str) -> Entry:
             method,
             url,
             header_pairs(request.get("headers")),
-            _sent(request.get("postData")),
+            _request_body(request.get("postData")),
             status,
             header_pairs(response.get("headers")),
             whole(_text(content, "encoding")),
@@ -77,7 +77,7 @@ def _text(content: dict[str, Any], encoding: str) -> bytes:
     return from_base64(text) if content.get(encoding) == "base64" else body_bytes(text)
 
 
-def _sent(data: Any) -> bytes:
+def _request_body(data: Any) -> bytes:
     match data:
         case {"text": str(text)} if text or not data.get("params"):
             return _text(data, "encoding" if "encoding" in data else "_encoding")

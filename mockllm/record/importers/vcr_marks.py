@@ -90,7 +90,7 @@ def convert(source: str, marks: Mapping[str, Sequence[str]] = NO_MARKS) -> Conve
     for node in ast.walk(file.tree):
         file.look_at(node)
     file.mark(marks)
-    return Conversion(file.edited(), tuple(sorted(file.notes, key=lambda note: note.line)))
+    return Conversion(file.apply_edits(), tuple(sorted(file.notes, key=lambda note: note.line)))
 
 
 class _File:
@@ -184,7 +184,7 @@ class _File:
             start = self._starts[head[-1].end_lineno or 0] if head else 0
             self._edits.append(_Edit(start, start, b"import pytest\n"))
 
-    def edited(self) -> str:
+    def apply_edits(self) -> str:
         """The text with all edits."""
         data = self._data
         for edit in sorted(self._edits, key=lambda edit: edit.start, reverse=True):

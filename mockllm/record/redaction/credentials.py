@@ -1,5 +1,5 @@
-"""What is a credential in headers and URLs; what a recording keeps of these; and what the journal
-and the logs show of them: `***` in place of each secret value.
+"""Credentials in headers and URLs, what a recording keeps of them, and the `***` that the journal
+and the logs show in their place.
 
 A header is secret by its name, or because its value looks like a credential. A parameter is secret
 unless it is known to be harmless, because the names of parameters are not standardised: services

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from mockllm.core.http import TimedBytes
-from mockllm.record.redaction.find.bodies import Edit, Moved, edited
+from mockllm.record.redaction.find.bodies import Edit, Moved, edit_text
 from mockllm.record.redaction.find.secret_names import NAMES
 from mockllm.record.redaction.find.spans import Found, View, base64_runs
 
@@ -167,7 +167,7 @@ def edits(found: Iterable[Found], placeholders: Placeholders) -> list[Edit]:
     covered: list[tuple[int, int]] = []
     result: list[Edit] = []
     for secret in found:
-        parts = [rest for part in secret.parts for rest in _uncovered(part, covered)]
+        parts = [rest for part in secret.parts for rest in _uncovered_parts(part, covered)]
         if not parts:
             continue
         for part in parts:
@@ -178,7 +178,9 @@ def edits(found: Iterable[Found], placeholders: Placeholders) -> list[Edit]:
     return sorted(result)
 
 
-def _uncovered(part: tuple[int, int], covered: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _uncovered_parts(
+    part: tuple[int, int], covered: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
     start, end = part
     rest = []
     index = bisect_left(covered, (start, start))
@@ -196,17 +198,17 @@ def _replacement(found: Found, placeholders: Placeholders) -> str:
     if found.inner is None:
         return found.fixed or placeholders.give(found.secret)
     run, inner = found.inner
-    return run.edited(edits(inner, placeholders))
+    return run.edit(edits(inner, placeholders))
 
 
-def replaced(text: str, changes: Sequence[Edit]) -> View:
+def edited_view(text: str, changes: Sequence[Edit]) -> View:
     """A text with edits made, which must be in its order, and where its characters were."""
     starts: list[int] = []
     last = 0
     for change in changes:
         starts += [*range(last, change.start), *[change.start] * len(change.text)]
         last = change.end
-    return View(edited(text, changes), [*starts, *range(last, len(text) + 1)])
+    return View(edit_text(text, changes), [*starts, *range(last, len(text) + 1)])
 
 
 def recut(
@@ -222,14 +224,14 @@ def recut(
     ends, end = [], 0
     for chunk in chunks:
         end += len(chunk.data)
-        ends.append(_moved(end, moved))
+        ends.append(_new_end(end, moved))
     spread_out(ends, [bool(chunk.data) for chunk in chunks])
     cuts = zip([0, *ends], ends, chunks, strict=False)
     return tuple(TimedBytes(chunk.at, data[start:end]) for start, end, chunk in cuts)
 
 
-def _moved(end: int, spans: Sequence[Moved]) -> int:
-    """Where an end is in the edited bytes."""
+def _new_end(end: int, spans: Sequence[Moved]) -> int:
+    """The place of an end in the edited bytes."""
     shift = 0
     for start, stop, size in spans:
         if end <= start:

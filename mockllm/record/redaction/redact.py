@@ -27,7 +27,7 @@ from mockllm.record.redaction.credentials import (
     clean_url,
     credentials_of,
 )
-from mockllm.record.redaction.find.bodies import Moved, body_of, edited, encoded
+from mockllm.record.redaction.find.bodies import Moved, body_of, edit_text, encode_text
 from mockllm.record.redaction.find.finder import Finder
 from mockllm.record.redaction.find.patterns import Detector
 from mockllm.record.redaction.placeholders import (
@@ -63,7 +63,7 @@ class TextRedactor:
     def text(self, text: str) -> str:
         """A text without its secrets."""
         changes = edits(self.finder.find(text), self.placeholders)
-        return edited(text, changes) if changes else text
+        return edit_text(text, changes) if changes else text
 
     def placeholder(self, secret: str) -> str:
         """The placeholder of a value."""
@@ -94,7 +94,7 @@ class Redactor:
         # A recorder asks twice for the opening of each conversation, and often for a system prompt.
         self._patterns = lru_cache(_MOST_PATTERNS)(lambda text: wildcards(self.text(text)))
 
-    def captured(self, captured: Captured, placeholders: Placeholders | None = None) -> Captured:
+    def exchange(self, captured: Captured, placeholders: Placeholders | None = None) -> Captured:
         """The exchange without its secrets, with as many chunks, at the same times.
 
         Args:
@@ -122,9 +122,9 @@ class Redactor:
         in_response = edits(finder.find(response), placeholders)
         clean = captured
         if in_request:
-            clean = _with_request(clean, plain, bodies[0].edited(in_request)[0])
+            clean = _with_request(clean, plain, bodies[0].edit(in_request)[0])
         if in_response:
-            clean = _with_response(clean, plain, *bodies[1].edited(in_response))
+            clean = _with_response(clean, plain, *bodies[1].edit(in_response))
         self.keep(request, response, placeholders)
         return replace(
             clean,
@@ -182,9 +182,9 @@ class Redactor:
     def placeholders(self, plain: Captured) -> Placeholders:
         """Those of the answer that a request continues, or new ones."""
         body = plain.request_body
-        fields = ("conversation", *(kind.field for kind in _stored()))
+        fields = ("conversation", *(kind.field for kind in _stored_answers()))
         if self._kept and any(f'"{name}"'.encode() in body for name in fields):
-            for id in _continued(body):
+            for id in _continued_ids(body):
                 if id in self._kept:
                     return self._kept[id].copy()
         return Placeholders()
@@ -194,10 +194,10 @@ class Redactor:
         if not placeholders.known:
             return
         # The first id is that of the answer; others may be those of earlier answers.
-        prefixes = tuple(kind.prefix for kind in _stored())
+        prefixes = tuple(kind.prefix for kind in _stored_answers())
         ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(prefixes)][:1]
         if '"conversation"' in request:
-            ids += _continued(encoded(request))
+            ids += _continued_ids(encode_text(request))
         for id in ids:
             self._kept[id] = placeholders
         while len(self._kept) > _MOST_KEPT:
@@ -210,17 +210,17 @@ _MOST_PATTERNS = 16
 _ANSWER_ID = re.compile(r'"id"\s*:\s*"([\w-]+)"')
 
 
-def _stored() -> list[StoredAnswers]:
+def _stored_answers() -> list[StoredAnswers]:
     return [kind for protocol in PROTOCOLS.values() if (kind := protocol.stored) is not None]
 
 
-def _continued(body: bytes) -> list[str]:
+def _continued_ids(body: bytes) -> list[str]:
     """The ids of the answer, and of the conversation, that a request continues."""
     request = json_object(body) or {}
     conversation = request.get("conversation")
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
-    ids = (*(request.get(kind.field) for kind in _stored()), conversation)
+    ids = (*(request.get(kind.field) for kind in _stored_answers()), conversation)
     return [id for id in ids if isinstance(id, str)]
 
 
@@ -252,7 +252,7 @@ RequestKey = tuple[str, tuple[str, ...], Ignored]
 
 def key_of_request(request: Request, ignore: Ignored = ()) -> RequestKey | None:
     """The key of a request for an answer of a model; None if too many strings had secrets."""
-    redacted = _redacted(request.body)
+    redacted = _wildcard_strings(request.body)
     if redacted is None:
         return None
     return request_digest(request, redacted, ignore), redacted, ignore
@@ -260,7 +260,7 @@ def key_of_request(request: Request, ignore: Ignored = ()) -> RequestKey | None:
 
 def key_of_route(exchange: Captured, ignore: Ignored = ()) -> RequestKey | None:
     """The key of a request that calls no model; None if too many strings had secrets."""
-    redacted = _redacted(route_body(exchange))
+    redacted = _wildcard_strings(route_body(exchange))
     if redacted is None:
         return None
     query, kind = urlsplit(exchange.url).query, _content_type(exchange)
@@ -288,6 +288,6 @@ def _content_type(exchange: Captured) -> str:
     return next((value for name, value in headers if name.lower() == "content-type"), "")
 
 
-def _redacted(body: Any) -> tuple[str, ...] | None:
+def _wildcard_strings(body: Any) -> tuple[str, ...] | None:
     redacted = redacted_strings(body, lambda text: wildcards(text) is not None)
     return redacted if len(redacted) <= MAX_STRINGS else None

@@ -19,7 +19,7 @@ from mockllm.core.patterns import (
     PatternError,
     PatternGaveUpError,
     TimedPattern,
-    compiled,
+    compile_pattern,
     path_pattern,
 )
 from mockllm.core.text import did_you_mean
@@ -80,7 +80,7 @@ def compiled_patterns(patterns: Iterable[str], where: str = "") -> tuple[TimedPa
     result = []
     for text in patterns:
         try:
-            pattern = compiled(text)
+            pattern = compile_pattern(text)
         except PatternError as error:
             raise UsageError(f"{begin}{text!r} {error}") from error
         if pattern.is_whole(""):
@@ -91,7 +91,7 @@ def compiled_patterns(patterns: Iterable[str], where: str = "") -> tuple[TimedPa
     return tuple(result)
 
 
-def searched(search: Callable[[str], _T], text: str) -> _T:
+def run_search(search: Callable[[str], _T], text: str) -> _T:
     """The result of a method of a user's pattern for a text.
 
     Raises:
@@ -211,7 +211,7 @@ def rules_from(
     """
     in_file = f"{file}: [redact]"
     table = _table(file) if file is not None else {}
-    on, off = _switched(in_file, table.pop("kinds", {}))
+    on, off = _read_kinds(in_file, table.pop("kinds", {}))
     own = {key: _strings(in_file, key, table.get(key, [])) for key in _OPTIONS} | {"kinds": on}
     given = dict(zip(_CHECKS, map(tuple, (patterns, paths, kinds, keep)), strict=True))
     for name, (option, check) in _CHECKS.items():
@@ -246,7 +246,7 @@ def _strings(where: str, key: str, value: Any) -> list[str]:
     return value
 
 
-def _switched(where: str, kinds: Any) -> tuple[list[str], list[str]]:
+def _read_kinds(where: str, kinds: Any) -> tuple[list[str], list[str]]:
     """The kinds that the table `kinds` switches on, and off."""
     if not isinstance(kinds, dict) or not all(isinstance(item, bool) for item in kinds.values()):
         raise UsageError(

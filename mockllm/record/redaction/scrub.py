@@ -28,7 +28,7 @@ from mockllm.play.tapes.captured import (
     load_tape,
     request_of,
 )
-from mockllm.record.redaction.find.bodies import Edit, decoded, edited, encoded
+from mockllm.record.redaction.find.bodies import Edit, decode_bytes, edit_text, encode_text
 from mockllm.record.redaction.placeholders import Placeholders, edits
 from mockllm.record.redaction.redact import (
     Redactor,
@@ -37,7 +37,7 @@ from mockllm.record.redaction.redact import (
     key_of_route,
 )
 from mockllm.record.redaction.walk.json_strings import StringValue
-from mockllm.record.redaction.walk.yaml_strings import between, changed, placed_nodes, scalars
+from mockllm.record.redaction.walk.yaml_strings import between, edit_yaml, placed_nodes, scalars
 from mockllm.scenario.model import Ignored
 from mockllm.wire.protocols.values import utf8_text
 
@@ -80,7 +80,7 @@ def scrub(files: Mapping[str, bytes], redactor: Redactor) -> list[Scrubbed]:
     The same secret has the same placeholder in all of them. A tape that belonged to its turn
     before still does, and its request still finds it.
     """
-    texts = {name: decoded(data) for name, data in files.items()}
+    texts = {name: decode_bytes(data) for name, data in files.items()}
     placeholders = Placeholders(texts.values())
     # YAML first, because people read it: there the numbers begin.
     order = sorted(files, key=lambda name: PurePath(name).suffix not in YAML)
@@ -142,7 +142,7 @@ def _clean_yaml(
     stay = [_is_name_of_file(read.document.values[index], name, files) for index in values]
     marks = [read.nodes[index].start_mark.index for index in values]
     gone = [secret for secret, stays in zip(found, stay, strict=True) if not stays]
-    clean = changed(text, read, edits(gone, placeholders))
+    clean = edit_yaml(text, read, edits(gone, placeholders))
     comments = between(clean)
     commented = tuple(redactor.for_text(clean, placeholders).finder.in_document(comments))
     kinds = [secret.kind for secret in found]
@@ -151,8 +151,8 @@ def _clean_yaml(
         for one, stays in zip(_at(name, text, zip(marks, kinds, strict=True)), stay, strict=True)
     ]
     findings += _at(name, clean, ((secret.parts[0][0], secret.kind) for secret in commented))
-    content = edited(clean, edits(commented, placeholders))
-    return Scrubbed(name, _each(findings), encoded(content))
+    content = edit_text(clean, edits(commented, placeholders))
+    return Scrubbed(name, _each(findings), encode_text(content))
 
 
 def _is_name_of_file(value: StringValue, name: str, files: Container[str]) -> bool:
@@ -163,7 +163,7 @@ def _is_name_of_file(value: StringValue, name: str, files: Container[str]) -> bo
 def _clean_text(name: str, text: str, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
     own = redactor.for_text(text, placeholders)
     found = _at(name, text, ((secret.parts[0][0], secret.kind) for secret in own.finder.find(text)))
-    return Scrubbed(name, _each(found), encoded(own.text(text)))
+    return Scrubbed(name, _each(found), encode_text(own.text(text)))
 
 
 _HEAD = {
@@ -179,7 +179,7 @@ _HEAD = {
 
 def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
     before = replace(tape.exchange, source=name)
-    clean = redactor.captured(before, placeholders)
+    clean = redactor.exchange(before, placeholders)
     if clean == before:
         return Scrubbed(name, (), None)
     content = dump_tape(replace(tape, exchange=clean))
@@ -254,7 +254,7 @@ def consistent(before: _Files, after: _Files) -> dict[str, bytes]:
     for node, order in zip(nodes, _orders(nodes), strict=True):
         changes.setdefault(node.name, []).extend(node.edits(order))
     return {
-        name: encoded(edited(decoded(after[name]), sorted(edits)))
+        name: encode_text(edit_text(decode_bytes(after[name]), sorted(edits)))
         for name, edits in changes.items()
         if edits
     }
@@ -309,7 +309,7 @@ def _end(node: yaml.Node) -> int:
 
 
 def _recorded_nodes(name: str, before: _Files, after: _Files) -> Iterator[_RecordedNode]:
-    nodes = _mappings(decoded(after[name]))
+    nodes = _mappings(decode_bytes(after[name]))
     for node in sorted(nodes, key=lambda node: node.start_mark.index):
         entries = _entries(node)
         values = {key: value.value for key, value in entries.items()}
@@ -337,7 +337,7 @@ def _changed_request(
         return None
     try:
         old, exchange = (load_tape(files[file], file).exchange for files in (before, after))
-        if not exchange.method or _sent(old) == _sent(exchange):
+        if not exchange.method or _request_of(old) == _request_of(exchange):
             return None
         found = detected(exchange)
         if found.protocol is None:
@@ -347,7 +347,7 @@ def _changed_request(
         return None
 
 
-def _sent(exchange: Captured) -> tuple[Any, ...]:
+def _request_of(exchange: Captured) -> tuple[Any, ...]:
     return exchange.url, exchange.request_headers, exchange.request_body
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from mockllm.core.patterns import PatternError, compiled
+from mockllm.core.patterns import PatternError, compile_pattern
 from mockllm.scenario import model as m
 from mockllm.scenario.ignoring import flaw_of
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
@@ -41,7 +41,7 @@ def _pattern(node: Node, findings: Findings) -> str | None:
     if value is None:
         return None
     try:
-        compiled(value)
+        compile_pattern(value)
     except PatternError as problem:
         findings.add(node, str(problem))
         return None
@@ -237,7 +237,7 @@ def _files(node: Node, findings: Findings) -> tuple[str, ...] | m.FileCount | No
     return m.FileCount(least, most, **values)
 
 
-def _ignored(node: Node, findings: Findings) -> str | None:
+def _ignored_part(node: Node, findings: Findings) -> str | None:
     value = line(node, findings)
     flaw = flaw_of(value) if value is not None else None
     if flaw is None:
@@ -246,7 +246,7 @@ def _ignored(node: Node, findings: Findings) -> str | None:
     return None
 
 
-ignored = listing(_ignored, "what is not compared, such as uuid")
+ignored = listing(_ignored_part, "what is not compared, such as uuid")
 
 
 def _entry(node: Node, findings: Findings) -> m.Match | None:

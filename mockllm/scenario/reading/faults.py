@@ -195,7 +195,7 @@ def parse_faults(written: str) -> tuple[Fault, ...]:
         UsageError: what is wrong, and what there is.
     """
     findings = Findings(Vocabulary())
-    faults_ = [_parsed(part.strip(), findings) for part in written.split(";")]
+    faults_ = [_parse_fault(part.strip(), findings) for part in written.split(";")]
     if findings.found:
         messages = "; ".join(_message(*finding) for finding in findings.found)
         names_it = messages.startswith(f"there is no fault {written!r}")
@@ -208,7 +208,7 @@ def _message(node: Node, mark: Any, message: str) -> str:
     return f"{where} {message}" if where else message
 
 
-def _parsed(written: str, findings: Findings) -> Fault | None:
+def _parse_fault(written: str, findings: Findings) -> Fault | None:
     name, colon, rest = written.partition(":")
     name = name.strip()
     node = Mapping({}, {}, name)

@@ -97,7 +97,7 @@ def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[YamlDocume
     """
     count = 0
     try:
-        for document in _composed(parser(text), name):
+        for document in _compose(parser(text), name):
             yield document
             count += 1
     except yaml.MarkedYAMLError as error:
@@ -110,7 +110,7 @@ def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[YamlDocume
         raise ScenarioError([_unprintable_problem(text, name)]) from None
 
 
-def _composed(loader: Any, name: str) -> Iterator[YamlDocument]:
+def _compose(loader: Any, name: str) -> Iterator[YamlDocument]:
     def next_event() -> Any:
         try:
             return loader.get_event()
@@ -181,7 +181,7 @@ class _Composer:
         if depth > MAX_DEPTH:
             self.stop(event, f"nested more than {MAX_DEPTH} levels deep")
         if event.tag is not None or event.anchor is not None:
-            return self.anchored(event, depth)
+            return self.marked_collection(event, depth)
         return self.collection(event, depth)
 
     def collection(self, event: Any, depth: int) -> Mapping | Sequence:
@@ -193,18 +193,18 @@ class _Composer:
         """A scalar with a tag, an anchor or characters beyond ASCII."""
         scalar.value = join_pairs(scalar.value)
         if event.tag is not None:
-            self.tagged(scalar, event)
+            self.note_tag(scalar, event)
         if event.anchor is not None:
             self.anchors[event.anchor] = (scalar, 1, 0)
         return scalar
 
-    def anchored(self, event: Any, depth: int) -> Node:
+    def marked_collection(self, event: Any, depth: int) -> Node:
         """A collection with an anchor or a tag; its size and depth are kept for its aliases."""
         before, above = self.count, self.deepest
         self.deepest = depth
         node = self.collection(event, depth)
         if event.tag is not None:
-            self.tagged(node, event)
+            self.note_tag(node, event)
         if event.anchor is not None:
             self.anchors[event.anchor] = (node, self.count - before + 1, self.deepest - depth + 1)
         self.deepest = max(above, self.deepest)
@@ -289,7 +289,7 @@ class _Composer:
                     keys.setdefault(key, base.keys[key])
         node.entries, node.keys = entries | node.entries, keys | node.keys
 
-    def tagged(self, node: Node, event: Any) -> None:
+    def note_tag(self, node: Node, event: Any) -> None:
         tag: str = event.tag
         if isinstance(node, Scalar) and tag in ("!", _STR):
             node.plain = False

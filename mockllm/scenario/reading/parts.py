@@ -271,10 +271,10 @@ def _tool(node: Node, findings: Findings) -> ToolPart:
     if values is None:
         return BROKEN
     call = _call(**PARTS["tool"][0].arguments(values))
-    return _named(call, node, findings)
+    return _check_name(call, node, findings)
 
 
-def _named(call: ToolPart, node: Node, findings: Findings) -> ToolPart:
+def _check_name(call: ToolPart, node: Node, findings: Findings) -> ToolPart:
     """The call, if its name is valid or the call is `malformed`; else `BROKEN`."""
     if isinstance(node, Mapping) and {"arguments", "input"} <= node.entries.keys():
         findings.add(node, "must have either 'arguments' or 'input', got both", node.keys["input"])
@@ -360,7 +360,7 @@ def part(node: Node, findings: Findings) -> AnyPart:
         return BROKEN
     value = make(**kind.arguments(values))
     if isinstance(value, ToolPart):
-        return _named(value, node, findings)
+        return _check_name(value, node, findings)
     if isinstance(value, (ParallelPart, InterleavedPart)) and len(findings.found) > before:
         # The fragments of a broken member cannot be counted, so `order` cannot be checked.
         return replace(value, order=())

@@ -104,10 +104,10 @@ def check_route(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
     names = re.findall(_NAME, scenario.route.path)
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield ("route",), f"has {{{name}}} twice; each segment needs a name of its own"
-    for key in _given(scenario, m.Scenario("", ()), _OF_SCENARIOS):
+    for key in _changed_keys(scenario, m.Scenario("", ()), _OF_SCENARIOS):
         yield (key,), "has no meaning with a 'route', which calls no model; remove it"
     for place, match in m.with_entries(scenario.match or m.Match()):
-        for key in _given(match, m.Match(), _OF_MATCHES):
+        for key in _changed_keys(match, m.Match(), _OF_MATCHES):
             yield (
                 ("match", *place, key),
                 (
@@ -140,7 +140,7 @@ _OF_TURNS = (
 )
 
 
-def _given(written: Any, empty: Any, keys: tuple[str, ...]) -> Iterator[str]:
+def _changed_keys(written: Any, empty: Any, keys: tuple[str, ...]) -> Iterator[str]:
     """The keys whose fields differ from those of an empty scenario, match or turn."""
     fields = FIELDS["scenario"] | FIELDS["turn"]
     for key in keys:
@@ -155,7 +155,7 @@ def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]
     if turn.http is not None and turn.answer is None:
         message = f"must be an 'answer: {{status: {turn.http.status}}}': a route has no API"
         yield (*path, "http"), message
-    for key in _given(turn, m.TurnSpec(), _OF_TURNS):
+    for key in _changed_keys(turn, m.TurnSpec(), _OF_TURNS):
         yield (*path, key), "has no meaning in a turn of a route; remove it"
     if turn.repeat:
         yield (*path, "repeat"), "is not needed: the last turn of a route repeats"

@@ -344,7 +344,7 @@ def turn(node: Node, findings: Findings) -> m.TurnSpec:
 _ANSWERS = ("reply", "http", "one_of", "answer")
 
 
-def _meant(key: str) -> str:
+def _intended_key(key: str) -> str:
     """The key of a turn that one is, or is a typo of, which is reported already."""
     return next(iter(similar_names(key.lower(), _TURN.readers)), "")
 
@@ -356,7 +356,7 @@ def _check_one_answer(node: Mapping, findings: Findings) -> None:
         findings.add(node, f"has 'answer', the answer of a route, and {others}; keep one of them")
     elif len(given) > 1:
         findings.add(node, _either(given))
-    elif not given and not any(_meant(key) in _ANSWERS for key in node.entries):
+    elif not given and not any(_intended_key(key) in _ANSWERS for key in node.entries):
         findings.add(node, "needs a 'reply', or 'http' for an error, or the 'answer' of a route")
 
 
@@ -393,14 +393,14 @@ def _branch(node: Node, findings: Findings, base: dict[str, Any]) -> m.Branch:
     if node.entries.keys().isdisjoint(("api", *CONDITION_KEYS)):
         findings.add(node, f"needs 'api', or a condition: {', '.join(CONDITION_KEYS)}")
     _draw(values, findings, base | values)
-    whole = _replaced(node, findings, base, values)
+    whole = _merge_values(node, findings, base, values)
     if whole == base and len(findings.found) == before:
         findings.add(node, "changes nothing about its turn")
     condition = m.Expect(**REQUEST.arguments(conditions)) if conditions else None
     return m.Branch(m.TurnSpec(**whole), api, condition)
 
 
-def _replaced(
+def _merge_values(
     node: Node, findings: Findings, base: dict[str, Any], values: dict[str, Any]
 ) -> dict[str, Any]:
     """The values of a turn with some replaced, or removed by null."""
@@ -427,17 +427,17 @@ def _draw(values: dict[str, Any], findings: Findings, whole: dict[str, Any]) -> 
         key: value for key, value in whole.items() if key not in left_out and value is not _REMOVED
     }
     if isinstance(node, Sequence) and len(node.items) > 1:
-        values["one_of"] = tuple([_drawn(item, findings, base) for item in node.items])
+        values["one_of"] = tuple([_weighted_turn(item, findings, base) for item in node.items])
         return
     findings.must_be(node, "a list of at least two replies")
     del values["one_of"]
 
 
-def _drawn(node: Node, findings: Findings, base: dict[str, Any]) -> m.WeightedTurn:
+def _weighted_turn(node: Node, findings: Findings, base: dict[str, Any]) -> m.WeightedTurn:
     if isinstance(node, Mapping) and not _DRAWN_REPLY.readers.keys().isdisjoint(node.entries):
         values = fields(node, findings, _DRAWN_REPLY) or {}
         if node.entries.keys().isdisjoint(("reply", "http")):
             findings.add(node, "needs a 'reply', or 'http' for an error")
         weight = values.pop("weight", 1)
-        return m.WeightedTurn(m.TurnSpec(**_replaced(node, findings, base, values)), weight)
+        return m.WeightedTurn(m.TurnSpec(**_merge_values(node, findings, base, values)), weight)
     return m.WeightedTurn(m.TurnSpec(**base, reply=reply(node, findings)))

@@ -222,15 +222,15 @@ def duration(node: Node, findings: Findings) -> int | None:
     """A pause, in microseconds."""
     bare = isinstance(node, Scalar) and isinstance(scalar(node), (int, float))
     hint = "; say the unit" if bare else ""
-    return _measured(node, findings, read_duration, "a duration such as 300ms or 2s", hint)
+    return _read_scalar(node, findings, read_duration, "a duration such as 300ms or 2s", hint)
 
 
 def percent(node: Node, findings: Findings) -> float | None:
     """A share of one, from a percentage."""
-    return _measured(node, findings, read_percent, "a percentage such as 20%")
+    return _read_scalar(node, findings, read_percent, "a percentage such as 20%")
 
 
-def _measured(
+def _read_scalar(
     node: Node, findings: Findings, read: Callable[[str], T], kind: str, hint: str = ""
 ) -> T | None:
     if not isinstance(node, Scalar):
@@ -360,16 +360,16 @@ def display_node(node: Node) -> str:
         return "a mapping"
     if node.plain:
         return excerpt(node.value) or "nothing"
-    return _quoted(shorten(node.value, _QUOTED))
+    return _quote(shorten(node.value, _QUOTED))
 
 
 def excerpt(text: str, limit: int = _QUOTED) -> str:
     """A text as messages quote it: shortened, and as a JSON string where it is not printable."""
     text = shorten(text, limit)
-    return text if text.isprintable() else _quoted(text)
+    return text if text.isprintable() else _quote(text)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 

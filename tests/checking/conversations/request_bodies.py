@@ -118,7 +118,7 @@ def _anthropic(items: Sequence[Item]) -> Json:
                 continue
             text = [{"type": "text", "text": item.text}] if item.text else []
             uses = [
-                {"type": "tool_use", "id": one.id, "name": one.name, "input": one.parsed()}
+                {"type": "tool_use", "id": one.id, "name": one.name, "input": one.parse_arguments()}
                 for one in item.calls
             ]
             messages.append({"role": "assistant", "content": [*text, *uses]})
@@ -147,7 +147,7 @@ def _gemini(items: Sequence[Item]) -> Json:
                 continue
             text = [{"text": item.text}] if item.text else []
             function_calls = [
-                {"functionCall": {"id": one.id, "name": one.name, "args": one.parsed()}}
+                {"functionCall": {"id": one.id, "name": one.name, "args": one.parse_arguments()}}
                 for one in item.calls
             ]
             contents.append({"role": "model", "parts": [*text, *function_calls]})
@@ -179,7 +179,10 @@ def _ollama(items: Sequence[Item]) -> Json:
                 messages.append({"role": "user", "content": item})
             case AssistantMessage(text, calls):
                 function_calls = [
-                    {"id": one.id, "function": {"name": one.name, "arguments": one.parsed()}}
+                    {
+                        "id": one.id,
+                        "function": {"name": one.name, "arguments": one.parse_arguments()},
+                    }
                     for one in calls
                 ]
                 tool_calls = {"tool_calls": function_calls} if calls else {}
@@ -213,7 +216,13 @@ def _bedrock(items: Sequence[Item]) -> Json:
                 continue
             text = [{"text": item.text}] if item.text else []
             uses = [
-                {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.parsed()}}
+                {
+                    "toolUse": {
+                        "toolUseId": call.id,
+                        "name": call.name,
+                        "input": call.parse_arguments(),
+                    }
+                }
                 for call in item.calls
             ]
             messages.append({"role": "assistant", "content": [*text, *uses]})

@@ -158,7 +158,7 @@ def expected(turn: Turn, api: str, *, ids: bool = True) -> Outcome:
 
 def _value(call: ToolCall) -> dict[str, Any] | None:
     try:
-        value = call.parsed()
+        value = call.parse_arguments()
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

@@ -63,6 +63,6 @@ def content(turn: Turn) -> tuple[Any, ...]:
 
 def arguments(call: ToolCall) -> Any:
     try:
-        return call.parsed()
+        return call.parse_arguments()
     except ValueError:
         return call.arguments

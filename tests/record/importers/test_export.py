@@ -126,8 +126,8 @@ def test_the_conversation_of_a_scenario(api):
         turn, _ = decoded(protocol, protocol.usual.decode(one.body))
         expected = resolve(scenario, position, api)
         assert turn.text == expected.text
-        calls = [call.parsed() for call in expected.tool_calls] if api in CALLING else []
-        assert [call.parsed() for call in turn.tool_calls] == calls
+        calls = [call.parse_arguments() for call in expected.tool_calls] if api in CALLING else []
+        assert [call.parse_arguments() for call in turn.tool_calls] == calls
     bodies = [one.request_body.decode() for one in found]
     assert "numbers" in bodies[1]
     assert ("42" in bodies[2]) == (api in CALLING)
@@ -237,7 +237,7 @@ def test_an_imported_cassette_exports_all_that_it_had(tmp_path):
         results = import_files([file], Folder(tmp_path / str(number)))
         skipped = {result.line.source for result in results if result.line.outcome == "skipped"}
         expected = [
-            _facts(redactor.captured(one))
+            _facts(redactor.exchange(one))
             for one in vcr.read(file)
             if isinstance(one, Captured) and one.source not in skipped
         ]

@@ -245,10 +245,10 @@ def found_in(redactor, text):
 def kept_headers(redactor, pairs, *, reply=False):
     """The headers of a request, or of a reply, as a recording has them."""
     request, answer = ((), tuple(pairs)) if reply else (tuple(pairs), ())
-    clean = redactor.captured(Captured("POST", "https://x.test/", request, b"", 200, answer, ()))
+    clean = redactor.exchange(Captured("POST", "https://x.test/", request, b"", 200, answer, ()))
     return clean.headers if reply else clean.request_headers
 
 
 def kept_url(url):
     """A URL as a recording has it."""
-    return Redactor().captured(Captured("POST", url, (), b"", 200, (), ())).url
+    return Redactor().exchange(Captured("POST", url, (), b"", 200, (), ())).url

@@ -60,7 +60,7 @@ def fragments_of(data: bytes) -> list[str]:
 
 
 def redacted(data: bytes, redactor: Redactor | None = None) -> bytes:
-    return (redactor or Redactor(RULES)).captured(captured([data], headers=TYPE)).body
+    return (redactor or Redactor(RULES)).exchange(captured([data], headers=TYPE)).body
 
 
 @given(texts, cuts, st.booleans())
@@ -102,7 +102,7 @@ def test_no_part_of_a_secret_survives_in_a_stream_that_breaks_off(
     data = whole[: round(share * len(whole))]
     request = json.dumps({"messages": [{"content": f"use {secret}"}]}).encode()
     exchange = captured([data], request, headers=TYPE, cut="upstream")
-    clean = Redactor(RULES).captured(exchange).body
+    clean = Redactor(RULES).exchange(exchange).body
     assert len(EVENTSTREAM.decode(clean)) == len(EVENTSTREAM.decode(data))
     found = "".join(fragments_of(clean)) + "|" + FramesBody(clean).text
     assert not any(secret[at : at + 12] in found for at in range(len(secret) - 11))
@@ -113,7 +113,7 @@ def test_bytes_without_secrets_are_unchanged(rest: bytes, fragments: list[str]) 
     """Frames, and whatever follows them."""
     data = b"".join(stream(fragments)) + rest
     assert redacted(data, Redactor()) == data
-    assert body_of(data).edited([]) == (data, [])
+    assert body_of(data).edit([]) == (data, [])
 
 
 @given(cuts)
@@ -124,7 +124,7 @@ def test_the_chunks_of_the_recording_are_kept(positions: list[int]) -> None:
     ends = sorted({len(b"".join(frames[:number])) for number in range(1, 5)} | {*positions})
     ends = [end for end in ends if 0 < end <= len(body)]
     chunks = [body[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    clean = Redactor().captured(captured(chunks, headers=TYPE))
+    clean = Redactor().exchange(captured(chunks, headers=TYPE))
     assert [chunk.at for chunk in clean.chunks] == [7 * index for index in range(len(chunks))]
     assert all(chunk.data for chunk in clean.chunks)
     sizes = {

@@ -44,7 +44,7 @@ def _steps(text: str) -> int:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        Redactor().captured(exchange)
+        Redactor().exchange(exchange)
     finally:
         sys.settrace(before)
     return count

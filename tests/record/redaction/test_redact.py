@@ -101,7 +101,7 @@ def test_same_secret_same_placeholder():
     text = f"{KEY} and bob@corp.io and eve@corp.io"
     body = json.dumps({"messages": [{"content": text}]}).encode()
     reply = sse(*[delta(text[at : at + 3]) for at in range(0, len(text), 3)])
-    clean = Redactor().captured(exchange(body, reply))
+    clean = Redactor().exchange(exchange(body, reply))
     content = json.loads(clean.request_body)["messages"][0]["content"]
     events = [json.loads(line[6:]) for line in clean.body.decode().split("\n\n")[:-1]]
     assert content == "".join(event["choices"][0]["delta"]["content"] for event in events)
@@ -114,7 +114,7 @@ def test_secrets_known_by_their_name_only():
     body = json.dumps({"login": {"password": password}, "q": f"say {token}"}).encode()
     reply = sse(delta(f"You said {token[:9]}"), delta(f"{token[9:]} and {password}."))
     headers = [("x-api-key", token), ("content-type", "application/json")]
-    clean = Redactor().captured(exchange(body, reply, request_headers=headers))
+    clean = Redactor().exchange(exchange(body, reply, request_headers=headers))
     assert clean.request_headers == (("content-type", "application/json"),)
     left = repr(clean)
     assert token not in left
@@ -137,7 +137,7 @@ def test_words_of_headers_and_parameters_stay_in_bodies():
         ("openai-organization", "acme-corp-tools-for-1"),
     ]
     url = "https://h.test/v1?expand=inferenceProviderMapping&of=inferenceProviderMapping"
-    assert Redactor().captured(exchange(reply=reply, headers=headers, url=url)).body == reply
+    assert Redactor().exchange(exchange(reply=reply, headers=headers, url=url)).body == reply
 
 
 def test_a_model_is_never_known_from_elsewhere():
@@ -145,11 +145,11 @@ def test_a_model_is_never_known_from_elsewhere():
     name = "house-model-of-the-team-7"
     reply = json.dumps({"model": name, name: [name]}).encode()
     headers = [("x-api-key", name)]
-    clean = json.loads(Redactor().captured(exchange(reply=reply, request_headers=headers)).body)
+    clean = json.loads(Redactor().exchange(exchange(reply=reply, request_headers=headers)).body)
     assert clean["model"] == name
     assert name not in clean[name]
     streamed = sse({"model": name}, {"model": name})
-    clean = Redactor().captured(exchange(reply=streamed, request_headers=headers))
+    clean = Redactor().exchange(exchange(reply=streamed, request_headers=headers))
     assert clean.body == streamed
 
 
@@ -170,7 +170,7 @@ def test_values_of_headers_in_bodies(name, value, found):
     could not be a word."""
     word = value.rpartition(" ")[2]
     reply = f"You are {word}, I see.".encode()
-    clean = Redactor().captured(exchange(reply=reply, request_headers=[(name, value)]))
+    clean = Redactor().exchange(exchange(reply=reply, request_headers=[(name, value)]))
     assert (word.encode() not in clean.body) is found
 
 
@@ -251,7 +251,7 @@ def test_compressed_bodies(encoding):
         ("content-type", "text/plain"),
     ]
     packed = pack(f"it is {KEY}".encode())
-    clean = Redactor().captured(
+    clean = Redactor().exchange(
         exchange(pack(KEY.encode()), packed, request_headers=headers, headers=headers)
     )
     assert clean.request_body.startswith(b"sk-proj-REDACTED-1")
@@ -259,20 +259,20 @@ def test_compressed_bodies(encoding):
     for pairs, body in ((clean.request_headers, clean.request_body), (clean.headers, clean.body)):
         assert dict(pairs) == {"content-length": str(len(body)), "content-type": "text/plain"}
     harmless = exchange(reply=pack(b"nothing"), headers=headers)
-    assert Redactor().captured(harmless) == harmless
+    assert Redactor().exchange(harmless) == harmless
 
 
 def test_unknown_compression():
     """A body that cannot be searched is refused."""
     with pytest.raises(WireError, match="compressed as 'compress', which mockllm cannot read"):
-        Redactor().captured(exchange(reply=b"\x0b", headers=[("content-encoding", "compress")]))
+        Redactor().exchange(exchange(reply=b"\x0b", headers=[("content-encoding", "compress")]))
 
 
 def test_content_length_of_an_answer_that_was_cut():
     """It stays the length of the whole answer."""
     reply = b'{"content":"' + KEY.encode()
     captured = exchange(reply=reply, headers=[("content-length", "1000")], cut="upstream")
-    clean = Redactor().captured(captured)
+    clean = Redactor().exchange(captured)
     assert clean.header("content-length") == str(1000 + len(clean.body) - len(reply))
 
 
@@ -281,7 +281,7 @@ def test_streams_that_break_off(at):
     """A secret at the end of a stream that breaks off is hidden, wherever it is cut."""
     body = sse(delta("the key is " + KEY[:9]), delta(KEY[9:]))
     body = body[: len(body) - at]
-    clean = Redactor().captured(
+    clean = Redactor().exchange(
         exchange(reply=body, cut="upstream", request_headers=[("x-api-key", KEY)])
     )
     assert not any(KEY[n : n + 12].encode() in clean.body for n in range(len(KEY) - 11))
@@ -299,14 +299,14 @@ def test_frames_stay(end):
         "",
     ]
     text = end.join(lines)
-    clean = Redactor().captured(exchange(reply=text.encode())).body.decode()
+    clean = Redactor().exchange(exchange(reply=text.encode())).body.decode()
     expected = text.replace("bob@corp.io", "hidden-1@mail.example")
     assert clean == expected.replace(KEY, "sk-proj-REDACTED-1" + "x" * 30)
 
 
 def test_invalid_utf8():
     """Bytes that are not UTF-8 are searched too, and stay."""
-    clean = Redactor().captured(exchange(reply=(b"\xff\xfe" + KEY.encode(), b"\x80\xf0")))
+    clean = Redactor().exchange(exchange(reply=(b"\xff\xfe" + KEY.encode(), b"\x80\xf0")))
     assert clean.body.startswith(b"\xff\xfesk-proj-REDACTED-1x")
     assert clean.chunks[1].data.endswith(b"\x80\xf0")
 
@@ -318,9 +318,9 @@ def test_conversations_that_the_service_keeps():
         b'{"input":"eve@corp.io?","previous_response_id":"resp_1"}', b'{"id":"resp_2"}'
     )
     redactor = Redactor()
-    redactor.captured(first)
-    assert b"hidden-2@mail.example?" in redactor.captured(second).request_body
-    assert b"hidden-1@mail.example?" in Redactor().captured(second).request_body
+    redactor.exchange(first)
+    assert b"hidden-2@mail.example?" in redactor.exchange(second).request_body
+    assert b"hidden-1@mail.example?" in Redactor().exchange(second).request_body
 
 
 def test_patterns_for_matching():

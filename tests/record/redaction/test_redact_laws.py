@@ -90,10 +90,10 @@ def test_chunks_are_kept(text, positions):
     of the stream in one chunk."""
     body = chat(cut(text, positions)).encode()
     chunks = [body[start : start + 37] for start in range(0, len(body), 37)]
-    clean = Redactor(RULES).captured(captured(chunks))
+    clean = Redactor(RULES).exchange(captured(chunks))
     assert [chunk.at for chunk in clean.chunks] == [7 * index for index in range(len(chunks))]
     assert all(chunk.data for chunk in clean.chunks)
-    assert clean.body == Redactor(RULES).captured(captured([body])).body
+    assert clean.body == Redactor(RULES).exchange(captured([body])).body
 
 
 harmless = st.text(
@@ -107,7 +107,7 @@ def test_bytes_without_secrets_are_unchanged(fragments, data):
     body = json.dumps({"messages": fragments}).encode()
     for chunks in ([chat(fragments).encode()], [data]):
         exchange = captured(chunks, body)
-        assert Redactor().captured(exchange) == exchange
+        assert Redactor().exchange(exchange) == exchange
 
 
 @given(texts)

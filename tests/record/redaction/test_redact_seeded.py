@@ -34,13 +34,13 @@ def test_nothing_is_left(part):
         sentence, secret = secrets.secret(rng, index)
         captured = secrets.exchange(rng, index, sentence, secret)
         assert secret.split("\n")[0][-12:] in everything(captured)
-        clean = Redactor(RULES).captured(captured)
+        clean = Redactor(RULES).exchange(captured)
         left = everything(clean)
         assert not [part for part in secrets.parts(secret) if part in left], (index, secret)
         assert [chunk.at for chunk in clean.chunks] == [chunk.at for chunk in captured.chunks]
         assert all(chunk.data for chunk in clean.chunks)
         assert clean.body.count(b"\n") == captured.body.count(b"\n")
-        assert Redactor(RULES).captured(clean) == clean
+        assert Redactor(RULES).exchange(clean) == clean
 
 
 @pytest.mark.slow
@@ -52,6 +52,6 @@ def test_all_secrets_of_a_run():
         rng = secrets.generator(1000 + index)
         sentence, secret = secrets.secret(rng, index)
         drawn.append(secret)
-        left.append(everything(redactor.captured(secrets.exchange(rng, index, sentence, secret))))
+        left.append(everything(redactor.exchange(secrets.exchange(rng, index, sentence, secret))))
     text = "\n".join(left)
     assert not [secret for secret in drawn if secret in text]

@@ -172,7 +172,7 @@ def test_secrets_are_numbered_by_their_place() -> None:
         headers=(("server", "x4@corp.io"),),
         url=f"{URL}?sig=abc",
     )
-    clean = Redactor().captured(one)
+    clean = Redactor().exchange(one)
     assert clean.url == f"{URL}?sig=REDACTED-1"
     assert clean.request_body == b'{"a": "hidden-1@mail.example"}'
     assert clean.body == b'{"a": "hidden-2@mail.example", "b": "hidden-1@mail.example"}'
@@ -186,7 +186,7 @@ def test_an_exchange_without_secrets_stays_as_it_is() -> None:
     packed = gzip.compress(b'{"a": "plain"}')
     coding = (("content-encoding", "gzip"), ("content-length", "5"))
     one = exchange(packed, packed, sent=coding, headers=(*coding, ("x-other", "y")))
-    clean = Redactor().captured(one)
+    clean = Redactor().exchange(one)
     assert (clean.request_body, clean.chunks) == (one.request_body, one.chunks)
     assert clean.request_headers == coding
     assert clean.headers == (*coding, ("x-other", "y"))
@@ -197,7 +197,7 @@ def test_a_compressed_request_with_a_secret() -> None:
     packed = gzip.compress(json.dumps({"a": EVE}).encode())
     for coding in ("gzip", " GZIP "):
         sent = (("content-encoding", coding), ("content-length", "5"), ("accept", "x"))
-        clean = Redactor().captured(exchange(packed, sent=sent))
+        clean = Redactor().exchange(exchange(packed, sent=sent))
         assert clean.request_body == b'{"a": "hidden-1@mail.example"}'
         assert clean.request_headers == (("content-length", "30"), ("accept", "x"))
 
@@ -206,7 +206,7 @@ def test_a_compressed_request_with_a_secret() -> None:
 def test_a_request_that_is_not_compressed(coding: str) -> None:
     """Some clients say so in a header, which stays."""
     sent = (("content-encoding", coding), ("accept", "x"))
-    clean = Redactor().captured(exchange(json.dumps({"a": EVE}).encode(), sent=sent))
+    clean = Redactor().exchange(exchange(json.dumps({"a": EVE}).encode(), sent=sent))
     assert clean.request_body == b'{"a": "hidden-1@mail.example"}'
     assert clean.request_headers == sent
 
@@ -217,7 +217,7 @@ def test_the_length_of_an_answer(cut: str, length: str) -> None:
     one = exchange(
         b"{}", json.dumps({"a": EVE}).encode(), headers=(("content-length", "100"),), cut=cut
     )
-    clean = Redactor().captured(one)
+    clean = Redactor().exchange(one)
     assert clean.body == b'{"a": "hidden-1@mail.example"}'
     assert clean.headers == (("content-length", length),)
 
@@ -226,14 +226,14 @@ def test_the_length_of_a_compressed_answer_that_was_cut() -> None:
     """Its length without the cut is not known."""
     packed = gzip.compress(json.dumps({"a": EVE}).encode())
     headers = (("content-encoding", "gzip"), ("content-length", "100"), ("server", "x"))
-    clean = Redactor().captured(exchange(b"{}", packed, headers=headers, cut="upstream"))
+    clean = Redactor().exchange(exchange(b"{}", packed, headers=headers, cut="upstream"))
     assert b"hidden-1@mail.example" in clean.body
     assert clean.headers == (("server", "x"),)
 
 
 def test_bytes_that_are_no_utf_8_stay() -> None:
     """In request and answer."""
-    clean = Redactor().captured(exchange(b"\xff eve@corp.io", b"\xfe bob@corp.io \xfd"))
+    clean = Redactor().exchange(exchange(b"\xff eve@corp.io", b"\xfe bob@corp.io \xfd"))
     assert clean.request_body == b"\xff hidden-1@mail.example"
     assert clean.body == b"\xfe hidden-2@mail.example \xfd"
 
@@ -242,7 +242,7 @@ def test_placeholders_of_others() -> None:
     """Exchanges that belong together share them."""
     placeholders = Placeholders()
     placeholders.give(BOB)
-    clean = Redactor().captured(exchange(f"{BOB} {EVE}".encode()), placeholders)
+    clean = Redactor().exchange(exchange(f"{BOB} {EVE}".encode()), placeholders)
     assert clean.request_body == b"hidden-1@mail.example hidden-2@mail.example"
     assert placeholders.known == (BOB, EVE)
 
@@ -260,14 +260,14 @@ def asking(text: str, **fields: object) -> bytes:
 
 def after(redactor: Redactor, **fields: object) -> str:
     """What a request that continues gets in place of Bob."""
-    clean = redactor.captured(exchange(asking(BOB, **fields), response("resp_9", "x")))
+    clean = redactor.exchange(exchange(asking(BOB, **fields), response("resp_9", "x")))
     return str(json.loads(clean.request_body)["input"])
 
 
 def begun(id: str = "resp_1", **fields: object) -> Redactor:
     """A redactor that has seen an exchange in which Eve was first and Bob second."""
     redactor = Redactor()
-    redactor.captured(exchange(asking(f"{EVE} {BOB}", **fields), response(id, "x")))
+    redactor.exchange(exchange(asking(f"{EVE} {BOB}", **fields), response(id, "x")))
     return redactor
 
 
@@ -293,7 +293,7 @@ def test_what_is_added_later_is_not_known_earlier() -> None:
     redactor = begun()
     texts = []
     for name in ("x@corp.io", "y@corp.io"):
-        clean = redactor.captured(
+        clean = redactor.exchange(
             exchange(asking(name, previous_response_id="resp_1"), response("resp_2", "x"))
         )
         texts.append(json.loads(clean.request_body)["input"])
@@ -304,12 +304,12 @@ def test_only_the_first_id_of_an_answer_counts() -> None:
     """Others may be those of earlier answers; those far into a body are not looked for."""
     redactor = Redactor()
     body = response("resp_1", "x") + b' {"id": "resp_2"}'
-    redactor.captured(exchange(asking(f"{EVE} {BOB}"), body))
+    redactor.exchange(exchange(asking(f"{EVE} {BOB}"), body))
     assert list(redactor._kept) == ["resp_1"]
     redactor = Redactor()
-    redactor.captured(exchange(asking(EVE), b" " * 65536 + response("resp_1", "x")))
+    redactor.exchange(exchange(asking(EVE), b" " * 65536 + response("resp_1", "x")))
     assert list(redactor._kept) == []
-    redactor.captured(exchange(asking("plain"), response("resp_1", "x")))
+    redactor.exchange(exchange(asking("plain"), response("resp_1", "x")))
     assert list(redactor._kept) == []
 
 
@@ -318,7 +318,7 @@ def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "_MOST_KEPT", 2)
     redactor = Redactor()
     for number in range(4):
-        redactor.captured(exchange(asking(EVE), response(f"resp_{number}", "x")))
+        redactor.exchange(exchange(asking(EVE), response(f"resp_{number}", "x")))
         assert len(redactor._kept) == min(2, number + 1)
     assert list(redactor._kept) == ["resp_2", "resp_3"]
 
@@ -327,5 +327,5 @@ def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_request_that_is_no_object_continues_nothing(body: bytes) -> None:
     """Even if it has the name of the field in it."""
     redactor = begun()
-    clean = redactor.captured(exchange(body + b' "previous_response_id" "conversation" x@corp.io'))
+    clean = redactor.exchange(exchange(body + b' "previous_response_id" "conversation" x@corp.io'))
     assert clean.request_body.endswith(b"hidden-1@mail.example")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
-from mockllm.record.redaction.find.bodies import Edit, TextBody, edited
+from mockllm.record.redaction.find.bodies import Edit, TextBody, edit_text
 from mockllm.record.redaction.find.spans import Found, base64_runs
 from mockllm.record.redaction.placeholders import Placeholders, edits, recut, with_length
 
@@ -95,8 +95,8 @@ def test_a_secret_in_base64_is_replaced_inside() -> None:
 def test_a_text_with_edits() -> None:
     """All else stays."""
     text = "abcdefgh"
-    assert edited(text, [Edit(0, 1, "X"), Edit(3, 5, ""), Edit(8, 8, "!")]) == "Xbcfgh!"
-    assert edited(text, []) == text
+    assert edit_text(text, [Edit(0, 1, "X"), Edit(3, 5, ""), Edit(8, 8, "!")]) == "Xbcfgh!"
+    assert edit_text(text, []) == text
 
 
 # Chunks
@@ -113,7 +113,7 @@ def cut(*sizes: int, data: bytes = b"abcdefghijkl") -> list[TimedBytes]:
 def after(chunks: list[TimedBytes], *changes: Edit) -> list[bytes]:
     """The edited chunks; their times stay."""
     text = b"".join(chunk.data for chunk in chunks).decode("utf-8", "surrogateescape")
-    data, moved = TextBody(text).edited(changes)
+    data, moved = TextBody(text).edit(changes)
     made = recut(chunks, moved, data)
     assert [chunk.at for chunk in made] == [chunk.at for chunk in chunks]
     assert b"".join(chunk.data for chunk in made) == data

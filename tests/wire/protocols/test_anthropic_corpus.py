@@ -47,7 +47,7 @@ def test_recorded_stream_adds_up(path: Path) -> None:
     content = message["content"]
     assert turn.text == "".join(b["text"] for b in content if b["type"] == "text")
     assert turn.reasoning == "".join(b["thinking"] for b in content if b["type"] == "thinking")
-    assert [(call.id, call.name, call.parsed()) for call in turn.tool_calls] == [
+    assert [(call.id, call.name, call.parse_arguments()) for call in turn.tool_calls] == [
         (b["id"], b["name"], b["input"]) for b in content if b["type"] == "tool_use"
     ]
     assert PROTOCOL.encode_body(turn, reply(message))["stop_reason"] == message["stop_reason"]

@@ -69,7 +69,7 @@ def values_of_calls(turn: Turn) -> list[Any]:
             continue
         if isinstance(part, ToolCall) and part.arguments.lstrip()[:1] == "{":
             try:
-                out.append((part.name, part.id, part.parsed()))
+                out.append((part.name, part.id, part.parse_arguments()))
                 continue
             except ValueError:
                 pass

@@ -65,7 +65,7 @@ def summary(turn: Turn) -> Json:
     return {
         "text": turn.text,
         "thoughts": turn.reasoning,
-        "calls": [(c.name, c.id, c.parsed()) for c in turn.tool_calls],
+        "calls": [(c.name, c.id, c.parse_arguments()) for c in turn.tool_calls],
         "finish": turn.finish_raw or reasons[turn.finish],
         "tokens": turn.usage.input + turn.usage.output if turn.usage else None,
     }

@@ -109,7 +109,7 @@ def test_fragments_law(turn: Turn) -> None:
     has, apart from the end."""
 
     def known(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
-        return sorted((c.name, c.id, json.dumps(c.parsed())) for c in calls)
+        return sorted((c.name, c.id, json.dumps(c.parse_arguments())) for c in calls)
 
     got = read(played(turn, reply(partial=True, ids=True)))
     assert known(got.tool_calls) == known(turn.tool_calls)
@@ -219,4 +219,6 @@ def test_many_calls_at_once(partial: bool) -> None:
     calls = tuple(ToolCall("f", f"c{i}", ('{"n":', f'"{i}"}}')) for i in range(100))
     order = tuple(i for _ in range(3) for i in range(100))
     got = read(played(Turn(calls, "tool_calls", USAGE, order), reply(partial=partial)))
-    assert [call.parsed() for call in got.tool_calls] == [{"n": str(i)} for i in range(100)]
+    assert [call.parse_arguments() for call in got.tool_calls] == [
+        {"n": str(i)} for i in range(100)
+    ]

@@ -61,7 +61,7 @@ def test_call_in_fragments_ends_with_the_next_or_the_answer() -> None:
         partial("$.b", numberValue=2),
         STOP,
     )
-    assert [c.parsed() for c in turn.tool_calls] == [{"a": "x"}, {"b": 2}]
+    assert [c.parse_arguments() for c in turn.tool_calls] == [{"a": "x"}, {"b": 2}]
 
 
 @pytest.mark.parametrize("fragments", [[], [partial("$.a", stringValue="x")]])
@@ -71,7 +71,7 @@ def test_a_call_that_the_limit_cut_is_not_completed(fragments: list[Json]) -> No
     turn = read(chunk(call("f", willContinue=True)), *fragments, limit)
     assert turn.finish == "length"
     with pytest.raises(ValueError, match=r"Expecting|Unterminated"):
-        turn.tool_calls[0].parsed()
+        turn.tool_calls[0].parse_arguments()
 
 
 def test_an_out_of_order_fragment_is_kept() -> None:
@@ -84,7 +84,7 @@ def test_an_out_of_order_fragment_is_kept() -> None:
         back,
         STOP,
     )
-    assert turn.tool_calls[0].parsed() == {"a": {"x": 1}, "b": 2}
+    assert turn.tool_calls[0].parse_arguments() == {"a": {"x": 1}, "b": 2}
     assert turn.parts[1] == Opaque("gemini", Frame(json.dumps(back)))
 
 

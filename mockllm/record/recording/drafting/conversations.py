@@ -196,7 +196,7 @@ class KnownConversations:
     def find(self, request: Request, group: str = "") -> Placement:
         """Where a request belongs, among the conversations of its group."""
         history = next(openings(request.messages), None)
-        pointed = self._pointed(request)
+        pointed = self._find_by_id(request)
         if pointed is not None and _group(pointed) == group:
             return pointed
         own = (candidate for candidate in self._candidates(request) if _group(candidate) == group)
@@ -222,8 +222,8 @@ class KnownConversations:
                 if common is not None:
                     yield Placement("branch", conversation, common[0], history, common[1])
 
-    def _pointed(self, request: Request) -> Placement | None:
-        """Where the service keeps the history, and the request points at it."""
+    def _find_by_id(self, request: Request) -> Placement | None:
+        """The place of a request that points at a history which the service keeps."""
         found: tuple[Conversation, int] | None = None
         if request.previous is not None:
             found = self._by_answer.get(_without_prefix(request.previous))

@@ -122,7 +122,7 @@ class Draft:
     stem: str = ""
 
 
-def described(exchange: Captured, origin: Origin) -> str:
+def description_of(exchange: Captured, origin: Origin) -> str:
     """The description of a scenario that begins with an exchange."""
     host = f" from {exchange.host}" if exchange.host else ""
     where = f" ({origin.description})" if origin.description else ""
@@ -245,7 +245,7 @@ def with_files(
     """
     files: dict[str, bytes] = {}
 
-    def stored(text: str | None, most: int) -> str | None:
+    def store_text(text: str | None, most: int) -> str | None:
         if text is None or len(text) <= most or isinstance(text, TextFile):
             return text
         if HALF_PAIR.search(text) is not None:  # only YAML has an escape for it
@@ -254,7 +254,7 @@ def with_files(
         files[file.file] = text.encode()
         return file
 
-    def stored_media(source: MediaSource) -> MediaSource:
+    def store_media(source: MediaSource) -> MediaSource:
         if source.file or len(source.data) <= _MOST_OPAQUE:
             return source
         source = replace(source, file=new_file(ending(source.type)))
@@ -265,22 +265,22 @@ def with_files(
         match part:
             case TextPart(split=split) | ReasoningPart(split=split):
                 most = _MOST_TEXT if not isinstance(split, tuple) else len(part.text)
-                text = stored(part.text, most) or ""
-                return replace(part, text=text, signature=stored(part.signature, _MOST_OPAQUE))
+                text = store_text(part.text, most) or ""
+                return replace(part, text=text, signature=store_text(part.signature, _MOST_OPAQUE))
             case ToolPart():
-                return replace(part, signature=stored(part.signature, _MOST_OPAQUE))
+                return replace(part, signature=store_text(part.signature, _MOST_OPAQUE))
             case ServerToolPart():
                 most = _MOST_TEXT if _is_readable(part.output or "") else _MOST_OPAQUE
-                return replace(part, output=stored(part.output, most))
+                return replace(part, output=store_text(part.output, most))
             case ImagePart():
-                signature = stored(part.signature, _MOST_OPAQUE)
-                return replace(part, image=stored_media(part.image), signature=signature)
+                signature = store_text(part.signature, _MOST_OPAQUE)
+                return replace(part, image=store_media(part.image), signature=signature)
             case AudioPart():
-                signature = stored(part.signature, _MOST_OPAQUE)
-                return replace(part, audio=stored_media(part.audio), signature=signature)
+                signature = store_text(part.signature, _MOST_OPAQUE)
+                return replace(part, audio=store_media(part.audio), signature=signature)
             case FramePart(data=data) if data is not None:
                 text = data if isinstance(data, str) else compact(data)
-                found = stored(text, _MOST_TEXT if _is_readable(text) else _MOST_OPAQUE)
+                found = store_text(text, _MOST_TEXT if _is_readable(text) else _MOST_OPAQUE)
                 return replace(part, data=found) if isinstance(found, TextFile) else part
             case ParallelPart(calls=calls):
                 return replace(part, calls=tuple(map(part_of, calls)))

@@ -26,7 +26,7 @@ from mockllm.record.recording.drafting.draft import (
     DraftedTurn,
     Line,
     Origin,
-    described,
+    description_of,
     free_name,
     line_of,
     slug,
@@ -47,8 +47,8 @@ from mockllm.record.recording.drafting.route_drafts import (
 from mockllm.record.recording.drafting.turns import (
     answering,
     draft_turn,
-    echoed,
     tried_before,
+    turn_from_history,
     with_turn,
 )
 from mockllm.record.redaction.redact import RequestKey, key_of_request, key_of_route
@@ -115,10 +115,10 @@ class Drafting:
             self._read_answers()
         twin = self._twin(request)
         ignoring = self._now_ignoring(twin, request) if twin is not None else ()
-        placement = self._placed(request, origin.group, twin, is_new=bool(ignoring))
+        placement = self._placement(request, origin.group, twin, is_new=bool(ignoring))
         # Without conditions it is to play only when it is named.
         key = key_of_request(request, placement.ignore) if self._rule.conditions else None
-        recorded = self._recorded(key, retried=placement.kind == "retry")
+        recorded = self._number_recording(key, retried=placement.kind == "retry")
         try:
             conversation, base, others, left_out = self._put(
                 placement, request, replace(answer.spec, recorded=recorded), exchange, origin
@@ -150,7 +150,7 @@ class Drafting:
             scenario = base or with_ignored(
                 begun_route(plain, route, origin, self._free_name), self._rule.ignore
             )
-            recorded = self._recorded(key)
+            recorded = self._number_recording(key)
             turn = route_turn(scenario, plain, recorded)
         except (MockLLMError, ValueError) as error:
             line = Line(exchange.source, "skipped", f"{reason}; {error}")
@@ -167,7 +167,7 @@ class Drafting:
         assert turn.spec.recorded is not None
         return Draft(scenario, {turn.spec.recorded.file: turn}, (line,), base, origin.stem)
 
-    def written(self, draft: Draft, as_written: Draft) -> None:
+    def adopt_changes(self, draft: Draft, as_written: Draft) -> None:
         """Takes over what a folder changed in a draft: the name, the match. A conversation that it
         could not write goes on from what is there."""
         if draft.scenario is None:
@@ -299,7 +299,7 @@ class Drafting:
         key = key_of_request(request, ignore) if request is not None else None
         if key is None or recorded is None:
             return turn
-        found = self._recorded(key)
+        found = self._number_recording(key)
         return replace(
             turn,
             recorded=replace(
@@ -307,10 +307,10 @@ class Drafting:
             ),
         )
 
-    def _placed(
+    def _placement(
         self, request: Request, group: str, twin: Conversation | None, *, is_new: bool
     ) -> Placement:
-        """Where a request belongs, and what of it does not count."""
+        """The place of a request, and what of it does not count."""
         placement = self._known.find(request, group)
         same = placement.conversation or twin
         ignore = _ignored_by(same.scenario) if same is not None else ()
@@ -321,7 +321,7 @@ class Drafting:
 
     # The scenario of an exchange
 
-    def _recorded(self, key: RequestKey | None, *, retried: bool = False) -> Recorded:
+    def _number_recording(self, key: RequestKey | None, *, retried: bool = False) -> Recorded:
         """The digest that finds a recording by its own request, and its number among those of the
         same."""
         if key is None:
@@ -348,9 +348,9 @@ class Drafting:
         if placement.kind == "retry":
             spec = tried_before(base.turns[-1], spec)
         any_ids = base.any_ids or placement.renamed_ids
-        scenario, left_out = _appended(replace(base, turns=kept, any_ids=any_ids), spec)
+        scenario, left_out = _append_turn(replace(base, turns=kept, any_ids=any_ids), spec)
         first = request if placement.kind == "restart" else self._first(conversation)
-        scenario, others = self._matched(scenario, first, placement.ignore)
+        scenario, others = self._with_match(scenario, first, placement.ignore)
         self._change(conversation, scenario)
         conversation.first = first
         return conversation, base, others, left_out
@@ -378,11 +378,11 @@ class Drafting:
         scenario = Scenario(
             name=self._free_name(name),
             turns=turns,
-            description=described(exchange, origin),
+            description=description_of(exchange, origin),
             any_ids=placement.renamed_ids,
         )
-        scenario, left_out = _appended(scenario, self._answering(placement, spec))
-        scenario, others = self._matched(scenario, first, placement.ignore)
+        scenario, left_out = _append_turn(scenario, self._answering(placement, spec))
+        scenario, others = self._with_match(scenario, first, placement.ignore)
         begun = Conversation(scenario, len(self._conversations), opening, first, group=origin.group)
         self._keep(begun)
         return begun, None, others, left_out
@@ -405,10 +405,10 @@ class Drafting:
         for turn in history.turns if history is not None else ():
             user = turn.user if turns else None
             condition = self._matches.condition(user, ignore) if user is not None else None
-            turns.append(answering(echoed(turn), condition))
+            turns.append(answering(turn_from_history(turn), condition))
         return tuple(turns)
 
-    def _matched(
+    def _with_match(
         self, scenario: Scenario, first: Request | None, ignore: Ignored
     ) -> tuple[Scenario, tuple[Draft, ...]]:
         if scenario.match is None and first is not None:
@@ -417,7 +417,7 @@ class Drafting:
             scenario = replace(scenario, match=self._matches.opening(first, opening, ignore))
         if scenario.match is not None:
             scenario = with_ignored(scenario)
-        scenario, changes = self._matches.distinguished(scenario, first)
+        scenario, changes = self._matches.distinguish(scenario, first)
         others = []
         for conversation, changed in changes:
             others.append(Draft(changed, base=conversation.scenario))
@@ -462,6 +462,6 @@ def _without_request(turn: TurnSpec) -> TurnSpec:
     return replace(turn, recorded=replace(recorded, request="", redacted=(), ignore=(), order=0))
 
 
-def _appended(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:
+def _append_turn(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:
     number = f"{len(scenario.turns) + 1}.{len(spec.attempts)}"
     return with_turn(scenario, spec, f"{scenario.name}.{number}.draft")

@@ -129,7 +129,7 @@ class Matches:
             if conversation in same:
                 same.remove(conversation)
 
-    def distinguished(self, scenario: Scenario, request: Request | None) -> Distinguished:
+    def distinguish(self, scenario: Scenario, request: Request | None) -> Distinguished:
         """The scenario with a match that its own first request meets and no other's does, and the
         competitors that have to change for it, as they are then.
 

@@ -17,7 +17,7 @@ from mockllm.core.text import display
 from mockllm.play.matching.fingerprint import is_generated
 from mockllm.play.tapes.captured import CUTS, Captured, Tape
 from mockllm.play.tapes.recorded_turn import route_headers
-from mockllm.record.recording.drafting.draft import DraftedTurn, Line, Origin, described, slug
+from mockllm.record.recording.drafting.draft import DraftedTurn, Line, Origin, description_of, slug
 from mockllm.record.redaction.placeholders import wildcards
 from mockllm.record.redaction.redact import route_body, route_path
 from mockllm.scenario import model as m
@@ -74,7 +74,7 @@ def begun_route(
     return m.Scenario(
         name=free_name(slug(origin.stem or f"{method} {route.path}", f"{method}-route")),
         turns=(),
-        description=described(exchange, origin),
+        description=description_of(exchange, origin),
         match=_match(urlsplit(exchange.url).query, route_body(exchange)),
         route=route,
     )
@@ -114,7 +114,7 @@ def _condition(body: Any) -> Any:
     """The part of a body that a request has to have: all of a short one, else its short fields."""
     if not isinstance(body, dict):
         return None
-    fields = _kept({name: _file_condition(value) for name, value in body.items()})
+    fields = _stable_part({name: _file_condition(value) for name, value in body.items()})
     if fields is _NOTHING:
         return None
     text = compact(fields)
@@ -135,14 +135,14 @@ def _file_condition(value: Any) -> Any:
     return value
 
 
-def _kept(value: Any) -> Any:
+def _stable_part(value: Any) -> Any:
     """The part of a value that another run sends, too; `_NOTHING` if there is none."""
     if isinstance(value, dict):
-        kept = {name: _kept(item) for name, item in value.items()}
+        kept = {name: _stable_part(item) for name, item in value.items()}
         kept = {name: item for name, item in kept.items() if item is not _NOTHING}
         return kept if kept or not value else _NOTHING
     if isinstance(value, list):
-        items = [_kept(item) for item in value]
+        items = [_stable_part(item) for item in value]
         return _NOTHING if _NOTHING in items else items
     return _NOTHING if _changes(value) or not _is_json(value) else value
 

@@ -106,13 +106,13 @@ def _extra(answer: RecordedTurn, protocol: WireProtocol, request: Request) -> di
     model, options = answer.model or request.model, protocol.options(request)
     reply = Reply("recorded", "0" * 40, model, options, usage)  # ids are none of these fields
     try:
-        encoded = _encoded(answer, protocol, reply, streamed=request.stream)
+        encoded = _encode_events(answer, protocol, reply, streamed=request.stream)
     except (MockLLMError, ValueError):
         return {}  # what cannot be encoded, such as a call without a name, is only on the tape
     return added_fields(protocol, answer.turn, encoded, answer.events, streamed=request.stream)
 
 
-def _encoded(
+def _encode_events(
     answer: RecordedTurn, protocol: WireProtocol, reply: Reply, *, streamed: bool
 ) -> list[Json]:
     """The events of a turn, with one for each part; a body is one, in its envelope."""
@@ -135,7 +135,7 @@ def unresolve(turn: Turn) -> m.TurnSpec:
     accept its name, or where another call has its id. A call without an id gets a derived one.
     """
     used: set[str] = set()
-    reply: list[AnyPart] = [_written(part, used) for part in turn.parts]
+    reply: list[AnyPart] = [_member(part, used) for part in turn.parts]
     if turn.error is not None:
         error = turn.error
         reply.append(ErrorPart(ErrorSpec(error.message, error.type, error.code)))
@@ -148,7 +148,7 @@ def unresolve(turn: Turn) -> m.TurnSpec:
     )
 
 
-def _written(part: Part, used: set[str]) -> Member:
+def _member(part: Part, used: set[str]) -> Member:
     match part:
         case Text():
             cites = tuple(map(_citation, part.citations))
@@ -294,7 +294,7 @@ def tried_before(failed: m.TurnSpec, spec: m.TurnSpec) -> m.TurnSpec:
     return replace(spec, attempts=(*failed.attempts, tried), request=failed.request)
 
 
-def echoed(turn: ModelTurn) -> m.TurnSpec:
+def turn_from_history(turn: ModelTurn) -> m.TurnSpec:
     """A turn that was not recorded, as the client sends it back; it can be loaded."""
     reply: list[AnyPart] = [TextPart(turn.text)] if turn.text else []
     for call in turn.calls:
@@ -324,25 +324,25 @@ def with_turn(
 def _loadable(spec: m.TurnSpec) -> tuple[m.TurnSpec, tuple[str, ...]]:
     """The turn as it is loaded again, and what is left out of it where it could not be loaded
     whole: first the fields of its service, then parts."""
-    whole = _loaded(spec)
+    whole = _load_turn(spec)
     if isinstance(whole, m.TurnSpec):
         return whole, ()
     notes = [f"the fields of its service ({whole})"] if spec.extra else []
     plain = replace(spec, extra=())
-    loaded = _loaded(plain) if spec.extra else whole
+    loaded = _load_turn(plain) if spec.extra else whole
     if isinstance(loaded, m.TurnSpec):
         return loaded, tuple(notes)
     if spec.recorded is not None:
         plain = replace(plain, recorded=replace(spec.recorded, partial=True))
     parts: list[AnyPart] = []
     for number, part in enumerate(plain.reply, 1):
-        alone = _loaded(m.TurnSpec(reply=(part,), finish=_any_finish(part)), _MOST_PART)
+        alone = _load_turn(m.TurnSpec(reply=(part,), finish=_any_finish(part)), _MOST_PART)
         if isinstance(alone, m.TurnSpec):
             parts.append(part)
         else:
             parts += _in_place_of(part)
             notes.append(f"part {number}, {_kind(part)} ({alone})")
-    loaded = _loaded(replace(plain, reply=tuple(parts) or (_UNWRITTEN,)))
+    loaded = _load_turn(replace(plain, reply=tuple(parts) or (_UNWRITTEN,)))
     if isinstance(loaded, m.TurnSpec):
         return loaded, tuple(notes)
     bare = m.TurnSpec(
@@ -351,7 +351,7 @@ def _loadable(spec: m.TurnSpec) -> tuple[m.TurnSpec, tuple[str, ...]]:
         attempts=plain.attempts,
         recorded=plain.recorded,
     )
-    last = _loaded(bare)
+    last = _load_turn(bare)
     if isinstance(last, m.TurnSpec):
         return last, (*notes, f"the whole reply ({loaded})")
     raise ScenarioError([Problem("", 1, 1, "", last)])
@@ -387,7 +387,7 @@ def _kind(part: AnyPart) -> str:
     return type(part).__name__.removesuffix("Part").lower()
 
 
-def _loaded(spec: m.TurnSpec, most: int = _MOST_WHOLE) -> m.TurnSpec | str:
+def _load_turn(spec: m.TurnSpec, most: int = _MOST_WHOLE) -> m.TurnSpec | str:
     size = len(repr(spec))
     if size > most:
         return f"it takes {size:,} characters, and {most:,} are written"

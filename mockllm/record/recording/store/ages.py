@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mockllm.core.errors import ScenarioError
 from mockllm.core.record import record
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.play.tapes.captured import load_head, load_tape, recorded_at
 from mockllm.scenario.model import Scenario
 
@@ -89,7 +89,7 @@ def _date(file: Path) -> float | None:
 
 
 def _sentence(at: float, most: MaxAge, now: float) -> str:
-    days = counted(int((now - at) // _DAY), "day")
+    days = quantity(int((now - at) // _DAY), "day")
     return (
         f"was recorded on {datetime.fromtimestamp(at, UTC):%Y-%m-%d}, {days} ago; at most "
         f"{most.days} are allowed. Compare it with the service (mockllm drift), or record it again"

@@ -145,7 +145,7 @@ class Folder:
         assert self._group is not None
         assert draft.scenario is not None
         base = draft.base if self._has(draft.base) else None
-        scenario, stem = self._named(draft, base)
+        scenario, stem = self._with_free_name(draft, base)
         beside = ScenarioFiles(self._path_of, stem, draft, self._of_drafts, self._is_there)
         scenario = beside.scenario(scenario)
         text = self._text(scenario, base, beside.contents)
@@ -163,7 +163,9 @@ class Folder:
         self._texts[scenario.name] = text
         names = beside.of_drafts
         recorded = {names[name]: turn for name, turn in draft.recorded.items() if name in names}
-        report = tuple(_renamed(line, draft.scenario.name, scenario.name) for line in draft.report)
+        report = tuple(
+            _rename_line(line, draft.scenario.name, scenario.name) for line in draft.report
+        )
         return replace(draft, scenario=scenario, recorded=recorded, report=report)
 
     def _put(self, group: _Group) -> None:
@@ -207,7 +209,7 @@ class Folder:
                 if known != version:
                     for scenario in scenarios:  # a person may have added a comment
                         self._texts.pop(scenario.name, None)
-                    scenarios = _loaded(self.path / entry.name)
+                    scenarios = _load_scenarios(self.path / entry.name)
                 self._remember(entry.name, scenarios, version)
         self._looked_at, self._changed = now, changed
 
@@ -225,7 +227,7 @@ class Folder:
                     return files[name]
         return (self.path / name).read_bytes()
 
-    def _named(self, draft: Draft, base: Scenario | None) -> tuple[Scenario, str]:
+    def _with_free_name(self, draft: Draft, base: Scenario | None) -> tuple[Scenario, str]:
         """The scenario under a name of its own, or under that of the one which it replaces, and
         what the names of its files begin with."""
         scenario = draft.scenario
@@ -255,7 +257,7 @@ class Folder:
         if version is not None and version != (now := self._version_of(file)):
             # A person changed it since the folder was looked at: its text may have a comment now.
             self._texts.pop(scenario.name, None)
-            found = () if now is None else _loaded(self.path / file)
+            found = () if now is None else _load_scenarios(self.path / file)
             self._remember(file, found, now or (0, 0, 0))
         return found == (scenario,)
 
@@ -313,7 +315,7 @@ def _unwritten(draft: Draft, error: ScenarioError) -> Draft:
     return Draft(None, report=report)
 
 
-def _renamed(line: Line, old: str, name: str) -> Line:
+def _rename_line(line: Line, old: str, name: str) -> Line:
     description = line.description.replace(f" of {old}", f" of {name}", 1)
     return replace(line, scenario=name, description=description)
 
@@ -326,7 +328,7 @@ def _tapes(scenario: Scenario) -> set[str]:
     return tapes | long | {answer.value for answer in answers if answer.kind == "file"}
 
 
-def _loaded(file: Path) -> tuple[Scenario, ...]:
+def _load_scenarios(file: Path) -> tuple[Scenario, ...]:
     """The scenarios of a file; none where it cannot be loaded, which others will tell."""
     try:
         return load([file])

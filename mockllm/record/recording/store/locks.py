@@ -152,10 +152,10 @@ def put_all(folder: Path, *groups: Mapping[str, bytes], mode: int | None = None)
     try:
         for first in range(0, len(contents), _MOST_OPEN):
             some = contents[first : first + _MOST_OPEN]
-            _write_all({folder / _unfinished(name): data for name, data in some}, mode)
+            _write_all({folder / _unfinished_name(name): data for name, data in some}, mode)
         for group in groups:
             for name in group:
-                (folder / _unfinished(name)).replace(folder / name)
+                (folder / _unfinished_name(name)).replace(folder / name)
             if group:
                 _sync_names(folder)
     except OSError:
@@ -163,7 +163,7 @@ def put_all(folder: Path, *groups: Mapping[str, bytes], mode: int | None = None)
         raise
 
 
-def _unfinished(name: str) -> str:
+def _unfinished_name(name: str) -> str:
     return f".{name}{_UNFINISHED}"
 
 
@@ -171,7 +171,7 @@ def _remove_unfinished(folder: Path, names: Iterable[str]) -> None:
     """Removes what was not finished: it would take the space of others."""
     for name in names:
         with suppress(OSError):
-            (folder / _unfinished(name)).unlink()
+            (folder / _unfinished_name(name)).unlink()
 
 
 def is_unfinished(name: str) -> bool:

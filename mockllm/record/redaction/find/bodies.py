@@ -38,7 +38,7 @@ class Edit:
     text: str
 
 
-def edited(text: str, changes: Sequence[Edit]) -> str:
+def edit_text(text: str, changes: Sequence[Edit]) -> str:
     """A text with edits made, which must be in its order."""
     parts, last = [], 0
     for change in changes:
@@ -51,13 +51,13 @@ Moved = tuple[int, int, int]
 """Where bytes that changed begin and end in a body, and how many there are afterwards."""
 
 
-def decoded(data: bytes) -> str:
+def decode_bytes(data: bytes) -> str:
     """Bytes as text; those that are no UTF-8 become surrogates, which are encoded back."""
     return data.decode("utf-8", "surrogateescape")
 
 
-def encoded(text: str) -> bytes:
-    """The inverse of `decoded`."""
+def encode_text(text: str) -> bytes:
+    """The inverse of `decode_bytes`."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -67,7 +67,7 @@ class TextBody:
 
     text: str
 
-    def edited(self, changes: Sequence[Edit]) -> tuple[bytes, list[Moved]]:
+    def edit(self, changes: Sequence[Edit]) -> tuple[bytes, list[Moved]]:
         """The bytes with edits made."""
         moved, last, at = [], 0, 0
         for change in changes:
@@ -75,11 +75,11 @@ class TextBody:
             at = start + _size(self.text[change.start : change.end])
             last = change.end
             moved.append((start, at, _size(change.text)))
-        return encoded(edited(self.text, changes)), moved
+        return encode_text(edit_text(self.text, changes)), moved
 
 
 def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(encoded(text))
+    return len(text) if text.isascii() else len(encode_text(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Slot:
         """In the text that is searched."""
         return self.start + len(self.text)
 
-    def written(self, changes: Iterable[Edit]) -> bytes:
+    def edited_bytes(self, changes: Iterable[Edit]) -> bytes:
         """Its bytes with edits made. An edit that begins in another slot leaves nothing here."""
         own = [
             Edit(
@@ -111,7 +111,7 @@ class _Slot:
             for change in changes
             if change.start < self.end and self.start < change.end
         ]
-        data = encoded(edited(self.text, own))
+        data = encode_text(edit_text(self.text, own))
         if self.form == "base64":
             return base64.b64encode(data)
         if self.form == "sized":
@@ -165,7 +165,7 @@ class FramesBody:
         self._parts = list(self._read())
         self.text = "".join(self._texts)
 
-    def edited(self, changes: Sequence[Edit]) -> tuple[bytes, list[Moved]]:
+    def edit(self, changes: Sequence[Edit]) -> tuple[bytes, list[Moved]]:
         """The bytes with edits made. A frame without any keeps its bytes."""
         data: list[bytes] = []
         moved: list[Moved] = []
@@ -175,7 +175,7 @@ class FramesBody:
             if first >= last:
                 data.append(self._data[part.start : part.end])
                 continue
-            data.append(self._written(part, changes[first:last]))
+            data.append(self._edit_part(part, changes[first:last]))
             moved.append((part.start, part.end, len(data[-1])))
         return b"".join(data), moved
 
@@ -186,29 +186,29 @@ class FramesBody:
             yield self._frame(start, size, headers)
             start += size
         if start < len(self._data):
-            rest = self._slot(decoded(self._data[start:]), "plain", "\n\n")
+            rest = self._slot(decode_bytes(self._data[start:]), "plain", "\n\n")
             yield _Part(start, len(self._data), [], [rest], framed=False)
 
     def _frame(self, start: int, size: int, headers: int) -> _Part:
         end = min(start + size, len(self._data))
         body = self._data[start + PRELUDE : min(start + size - CHECKSUM, end)]
         head = self._head(body[:headers], headers)
-        payload = self._payload(decoded(body[headers:]))
+        payload = self._payload(decode_bytes(body[headers:]))
         return _Part(start, end, head, payload, start + size - end)
 
     def _head(self, data: bytes, size: int) -> _Pieces:
         if len(data) < size:
-            return [self._slot(decoded(data), "plain", "\n\n")]
+            return [self._slot(decode_bytes(data), "plain", "\n\n")]
         pieces: _Pieces = []
         last = 0
         try:
             for name, (begin, end) in header_texts(data):
                 if name not in _FIXED and name != _TYPE:
                     pieces.append(data[last : begin - 2])
-                    pieces.append(self._slot(decoded(data[begin:end]), "sized"))
+                    pieces.append(self._slot(decode_bytes(data[begin:end]), "sized"))
                     last = end
         except WireError:
-            return [self._slot(decoded(data), "plain", "\n\n")]
+            return [self._slot(decode_bytes(data), "plain", "\n\n")]
         return [*pieces, data[last:]]
 
     def _payload(self, text: str) -> _Pieces:
@@ -216,7 +216,7 @@ class FramesBody:
         if chunk is not None:
             # A payload that breaks off may end within four characters, which are three bytes.
             whole = chunk[1][: len(chunk[1]) // 4 * 4]
-            inner = decoded(base64.b64decode(whole))
+            inner = decode_bytes(base64.b64decode(whole))
             if inner.lstrip()[:1] in ("{", "["):
                 event = self._slot(inner, "base64")
                 before = self._slot(text[: chunk.start(1)], "plain")
@@ -236,10 +236,11 @@ class FramesBody:
         self._size = start + len(text)
         return _Slot(start, text, form)
 
-    def _written(self, part: _Part, changes: Sequence[Edit]) -> bytes:
+    def _edit_part(self, part: _Part, changes: Sequence[Edit]) -> bytes:
         head, payload = (
             b"".join(
-                piece.written(changes) if isinstance(piece, _Slot) else piece for piece in pieces
+                piece.edited_bytes(changes) if isinstance(piece, _Slot) else piece
+                for piece in pieces
             )
             for pieces in (part.head, part.payload)
         )
@@ -265,7 +266,7 @@ Body = TextBody | FramesBody
 
 def body_of(data: bytes) -> Body:
     """The body that has these bytes."""
-    return FramesBody(data) if _is_frames(data) else TextBody(decoded(data))
+    return FramesBody(data) if _is_frames(data) else TextBody(decode_bytes(data))
 
 
 def binary_body(data: bytes) -> Body:

@@ -30,20 +30,20 @@ from mockllm.record.redaction.find.spans import (
     View,
     adjacent,
     base64_runs,
+    decode_percent,
     in_original,
-    percent_decoded,
     split,
-    unescaped,
+    unescape_json,
     whole_escapes,
 )
 from mockllm.record.redaction.placeholders import (
     Placeholders,
+    edited_view,
     edits,
     is_placeholder,
     placeholder_spans,
-    replaced,
 )
-from mockllm.record.redaction.rules import Keep, searched
+from mockllm.record.redaction.rules import Keep, run_search
 from mockllm.record.redaction.walk.documents import (
     Channel,
     Document,
@@ -128,7 +128,7 @@ class Finder:
 
     def _is_kept(self, secret: str) -> bool:
         """Whether a pattern of the user keeps a secret."""
-        return any(searched(pattern.is_whole, secret) for pattern in self._keep.patterns)
+        return any(run_search(pattern.is_whole, secret) for pattern in self._keep.patterns)
 
     def _is_known(self, secret: str) -> bool:
         """Whether a secret from elsewhere is one: a user may keep it, or all of its kind."""
@@ -190,7 +190,7 @@ class Finder:
             inside = self._inside(channel.values[0].field, text, depth) if several else []
             found: Iterable[Found] = union(channel.values, inside)
             if depth == 0 and self._places is not None:
-                found, kept = split(found, self._places.kept(channel.values, inside))
+                found, kept = split(found, self._places.are_kept(channel.values, inside))
                 certain += kept
                 stay += kept
             if channel.exact:
@@ -213,7 +213,7 @@ class Finder:
         if self._places is None:
             return found
         found = list(found)
-        rest, _ = split(found, self._places.kept((value,), found))
+        rest, _ = split(found, self._places.are_kept((value,), found))
         return adjacent(rest, stay)
 
     def _at_path(self, value: StringValue, paths: re.Pattern[str]) -> list[Found]:
@@ -227,14 +227,14 @@ class Finder:
     def _value(self, value: StringValue, depth: int) -> Iterator[Found]:
         text, field = value.text, value.field
         if field.kind == "number":
-            if text != "0" and any(searched(pattern.spans, text) for pattern in self._patterns):
+            if text != "0" and any(run_search(pattern.spans, text) for pattern in self._patterns):
                 yield Found("pattern", "", (value.span(0, len(text)),), fixed="0")
             return
         if field.kind == "string" and self._is_secret_field(field.name, text):
             span = value.span(0, len(text))
             yield from _unless_placeholder(f"field {field.name!r}", text, span)
         for secret in self._inside(field, text, depth):
-            yield secret.placed(value.span)
+            yield secret.map_parts(value.span)
 
     def _inside(self, field: Field, text: str, depth: int) -> list[Found]:
         return [
@@ -260,11 +260,11 @@ class Finder:
         return self._in_plain(text, depth)
 
     def _in_plain(self, text: str, depth: int) -> list[Found]:
-        searched = self._searched(text)
+        searched = self._search(text)
         direct = self._direct(text, searched.found)
         new = direct
         while new:
-            new = self._uncovered(text, direct)
+            new = self._find_uncovered(text, direct)
             direct = [*direct, *new]
         deep: list[Found] = []
         if searched.is_encoded and depth < _DEEPEST:
@@ -293,21 +293,21 @@ class Finder:
         spans = placeholder_spans(text) if direct else []
         return [secret for secret in direct if _outside(secret, spans)] if spans else direct
 
-    def _uncovered(self, text: str, direct: Sequence[Found]) -> list[Found]:
+    def _find_uncovered(self, text: str, direct: Sequence[Found]) -> list[Found]:
         """The secrets that show only once others are replaced: an address may end where a key
         begins, and be none as long as the key follows."""
-        view = replaced(text, edits(direct, Placeholders()))
+        view = edited_view(text, edits(direct, Placeholders()))
         known = Spans(direct)
-        found = in_original(self._direct(view.text, self._patterned(view.text)), view)
+        found = in_original(self._direct(view.text, self._find_by_pattern(view.text)), view)
         return [secret for secret in found if not known.overlap(secret)]
 
-    def _searched(self, text: str) -> _Searched:
+    def _search(self, text: str) -> _Searched:
         searched = self._short.get(text) or self._long.get(text)
         if searched is None:
             searched = _Searched(
-                tuple(self._patterned(text)),
-                unescaped(text) if "\\" in text else None,
-                percent_decoded(text) if "%" in text else None,
+                tuple(self._find_by_pattern(text)),
+                unescape_json(text) if "\\" in text else None,
+                decode_percent(text) if "%" in text else None,
                 tuple(base64_runs(text)),
             )
             if len(text) > _LONGEST_REPEATED or searched.is_encoded:
@@ -318,11 +318,11 @@ class Finder:
                 self._short[text] = searched
         return searched
 
-    def _patterned(self, text: str) -> list[Found]:
+    def _find_by_pattern(self, text: str) -> list[Found]:
         """The texts that look like a secret by themselves."""
         found: list[Found] = []
         for pattern in self._patterns:
-            for span in searched(pattern.spans, text):
+            for span in run_search(pattern.spans, text):
                 found += _unless_placeholder("pattern", text[slice(*span)], span)
         for kind, span in self._detector.find(text):
             found += _unless_placeholder(kind, text[slice(*span)], span)

@@ -30,7 +30,7 @@ class KeptPlaces:
         self._places = keep.places
         self._read = read
 
-    def kept(self, values: Sequence[StringValue], found: Sequence[Found]) -> list[bool]:
+    def are_kept(self, values: Sequence[StringValue], found: Sequence[Found]) -> list[bool]:
         """For each secret in the joined text of values whether it is kept."""
         text, path = "".join([value.text for value in values]), _path_to(values[0])
         kept = [self._is_kept(secret, text, path) for secret in found]
@@ -49,7 +49,7 @@ class KeptPlaces:
         return any(found.secrets())
 
     def _allows(self, kind: str, path: JsonPath) -> bool:
-        written = _written(path)
+        written = _path_texts(path)
         return any(
             name in ("", kind_name(kind)) and any(place.search(form) for form in written)
             for name, place in self._places
@@ -75,7 +75,7 @@ def _path_to(value: StringValue) -> JsonPath:
     return path
 
 
-def _written(path: JsonPath) -> Iterable[str]:
+def _path_texts(path: JsonPath) -> Iterable[str]:
     """A path as `compiled_paths` reads it: with the names of the service, and with `arguments` for
     the arguments of a call."""
     plain = "".join(f"\x1f{step}" for step in path)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from mockllm.core.record import record
 from mockllm.record.redaction.find.personal import PERSONAL, emails
 from mockllm.record.redaction.find.secret_names import (
-    assigned,
     entropy,
     field_strength,
+    find_assignments,
     has_letters_and_digits,
     is_user_and_password,
     is_written_password,
@@ -120,12 +120,14 @@ class Pattern:
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Where such secrets are in a text."""
-        regex = _compiled(self.regex)
+        regex = _compile_regex(self.regex)
         group = min(regex.groups, 1)
         for match in regex.finditer(text):
             start, end = match.span(group)
             if self.before:
-                ahead = _compiled(self.before + r"\Z").search(text, max(0, start - _NEAR), start)
+                ahead = _compile_regex(self.before + r"\Z").search(
+                    text, max(0, start - _NEAR), start
+                )
                 if ahead is None:
                     continue
                 start = ahead.start()
@@ -138,7 +140,7 @@ _NEAR = 64
 
 
 @cache
-def _compiled(regex: str) -> re.Pattern[str]:
+def _compile_regex(regex: str) -> re.Pattern[str]:
     return re.compile(regex, re.DOTALL)
 
 
@@ -209,7 +211,7 @@ _SIGN = r"[ \t\w.-]{0,20}[\s\"'\\]{0,5}(?:=>?|>|:{1,3}=?|\|\||\?=|,)[\s\"'`=\\]{
 """What stands between the name of a service and a key, as gitleaks has it."""
 
 
-def _named(entry: Mapping[str, str]) -> Pattern:
+def _named_key(entry: Mapping[str, str]) -> Pattern:
     """The keys that show what they are only after the name of their service."""
     service = entry["service"]
     name, form = entry.get("name", service), entry["form"]
@@ -223,7 +225,7 @@ def _named(entry: Mapping[str, str]) -> Pattern:
 
 
 _SERVICE_KEYS = _table("service_keys.json")
-NAMED_KEYS: tuple[Pattern, ...] = tuple(map(_named, _SERVICE_KEYS["named"]))
+NAMED_KEYS: tuple[Pattern, ...] = tuple(map(_named_key, _SERVICE_KEYS["named"]))
 PATTERNS: tuple[Pattern, ...] = (
     *_patterns(_SERVICE_KEYS["keys"]),
     *(_gitleaks(*rule) for rule in gitleaks_rules()),
@@ -305,7 +307,7 @@ def credentials_in(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
         yield from ((pattern.kind, span) for span in pattern.find(text))
         if pattern.kind == _AWS_KEY:
             yield from (("AWS secret key", span) for span in _aws_secrets(text))
-    yield from assigned(text)
+    yield from find_assignments(text)
 
 
 _BEGINNINGS = "|".join(_SERVICE_KEYS["beginnings"])

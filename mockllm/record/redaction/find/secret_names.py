@@ -190,8 +190,8 @@ def names_customer(name: str) -> bool:
 _NAMES = ("key", "secret", "token", "pass", "pwd", "credential", "authorization", "cookie")
 
 
-def assigned(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Where a text gives a name a value that is a secret for such a name, and its kind."""
+def find_assignments(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Places where a text gives a name a value that is a secret for such a name, with its kind."""
     if ":" not in text and "=" not in text:
         return
     lower = text.lower()

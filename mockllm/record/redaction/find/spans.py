@@ -37,12 +37,12 @@ _ESCAPE = re.compile(
 _PERCENT = re.compile(r"%[0-7][0-9a-fA-F]")
 
 
-def unescaped(text: str) -> View | None:
+def unescape_json(text: str) -> View | None:
     """A text without JSON's escapes; None where it has none."""
     return _view(text, _ESCAPE, _character)
 
 
-def percent_decoded(text: str) -> View | None:
+def decode_percent(text: str) -> View | None:
     """A text without the escapes of URLs that stand for ASCII; None where it has none."""
     return _view(text, _PERCENT, lambda escape: chr(int(escape[1:], 16)))
 
@@ -108,10 +108,10 @@ class Base64Run:
         """The other text."""
         return self.body.text
 
-    def edited(self, changes: Sequence[Edit]) -> str:
+    def edit(self, changes: Sequence[Edit]) -> str:
         """The other text with edits made, in the same variant of base64."""
         encode = base64.urlsafe_b64encode if self.url_safe else base64.b64encode
-        written = encode(self.body.edited(changes)[0]).decode("ascii")
+        written = encode(self.body.edit(changes)[0]).decode("ascii")
         return written if self.padded else written.rstrip("=")
 
 
@@ -123,9 +123,9 @@ def base64_runs(text: str) -> Iterator[Base64Run]:
         run = found[0].rstrip("=")
         url_safe = "-" in run or "_" in run
         # Pictures are long; their first bytes show already that they are no text.
-        if len(run) > _PROBE and _decoded(run[:_PROBE], url_safe, cut=True) is None:
+        if len(run) > _PROBE and _decode_run(run[:_PROBE], url_safe, cut=True) is None:
             continue
-        inner = _decoded(run, url_safe)
+        inner = _decode_run(run, url_safe)
         if inner is not None:
             yield Base64Run(found.start(), found.end(), inner, url_safe, len(found[0]) % 4 == 0)
 
@@ -154,7 +154,7 @@ def is_inside_base64(text: str, start: int, end: int) -> bool:
     return all(pattern.search(before) for pattern in _RANDOM)
 
 
-def _decoded(run: str, url_safe: bool, *, cut: bool = False) -> Body | None:
+def _decode_run(run: str, url_safe: bool, *, cut: bool = False) -> Body | None:
     padded = run + "=" * (-len(run) % 4)
     try:
         data = base64.b64decode(padded, altchars=b"-_" if url_safe else b"+/", validate=True)
@@ -192,7 +192,7 @@ class Found:
         elif self.secret:
             yield self.secret
 
-    def placed(self, span: Callable[[int, int], tuple[int, int]]) -> Found:
+    def map_parts(self, span: Callable[[int, int], tuple[int, int]]) -> Found:
         """The same elsewhere.
 
         Args:
@@ -204,7 +204,7 @@ class Found:
 def in_original(found: Iterable[Found], view: View) -> list[Found]:
     """The spans of a decoded text, at its positions in the original."""
     starts = view.starts
-    return [secret.placed(lambda start, end: (starts[start], starts[end])) for secret in found]
+    return [secret.map_parts(lambda start, end: (starts[start], starts[end])) for secret in found]
 
 
 def whole_escapes(found: Iterable[Found], view: View) -> list[Found]:
@@ -282,7 +282,7 @@ class KnownSecrets:
         self._shared: set[str] = set()
         self._words = {name for name in names if len(name) >= _SHORTEST_WORD}
         for secret in secrets:
-            source = _searched(secret)
+            source = _searched_part(secret)
             if len(source) >= MIN_MATCH:
                 self._add_parts(secret, source)
             elif len(source) >= _SHORTEST_WORD and re.search(r"[0-9@ ]", source):
@@ -364,7 +364,7 @@ _BEGIN = re.compile(r"(?<!\w)\S")
 _INSIDE = re.compile(r"\w")
 
 
-def _searched(secret: str) -> str:
+def _searched_part(secret: str) -> str:
     """The text that is looked for: of an e-mail address not the domain, which many share."""
     local, at, domain = secret.rpartition("@")
     return f"{local}@" if at and "@" not in local and "." in domain else secret

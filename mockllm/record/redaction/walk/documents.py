@@ -19,7 +19,7 @@ from mockllm.record.redaction.walk.json_strings import (
     Reader,
     StringValue,
     api_fields,
-    decoded,
+    decode_json,
 )
 
 _SPACE = " \t\r\n"
@@ -27,7 +27,7 @@ _BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{}]', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
 
 
-def completed(text: str) -> str | None:
+def complete_json(text: str) -> str | None:
     """A JSON text that breaks off, with what closes it; None where that does not make it JSON."""
     open_: list[str] = []
     inside = False
@@ -47,7 +47,7 @@ def completed(text: str) -> str | None:
     for missing in ("", "null", ":null"):
         candidate = text + missing + "".join(reversed(open_))
         try:
-            decoded(candidate)
+            decode_json(candidate)
         except (ValueError, RecursionError):
             continue
         return candidate
@@ -61,7 +61,7 @@ def read_json(reader: Reader, text: str, base: int) -> list[StringValue] | None:
     """The values of JSON, whole or broken off."""
     found = reader.read(text, base)
     if found is None:
-        whole = completed(text)
+        whole = complete_json(text)
         found = None if whole is None else reader.read(whole, base)
     return found
 

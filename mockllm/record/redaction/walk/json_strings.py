@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import accumulate, chain, compress
 from typing import Any
 
-from mockllm.record.redaction.find.spans import unescaped
+from mockllm.record.redaction.find.spans import unescape_json
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.records import FieldNames
 
@@ -65,7 +65,7 @@ class StringValue:
         if self.written is None:
             return self.start + start, self.start + end
         if self._starts is None:
-            view = unescaped(self.written)
+            view = unescape_json(self.written)
             self._starts = range(len(self.written) + 1) if view is None else view.starts
         return self.start + self._starts[start], self.start + self._starts[end]
 
@@ -132,7 +132,7 @@ def _joined_fields(names: tuple[str, ...]) -> FieldNames:
     )
 
 
-def decoded(text: str) -> Any:
+def decode_json(text: str) -> Any:
     """A JSON text as it is read here: objects as lists of pairs, numbers as they are written.
 
     Raises:
@@ -239,7 +239,7 @@ class Reader:
         names = [text if is_name else "" for text, is_name in pairs]
         quoted = chain.from_iterable(zip(self._between, names, strict=False))
         form = '"'.join([*quoted, self._between[-1]])
-        return _shared(self._apis, form) if len(form) <= _LONGEST_SHARED else _parsed(form)
+        return _shared(self._apis, form) if len(form) <= _LONGEST_SHARED else _parse_template(form)
 
 
 _LONGEST_SHARED = 8192
@@ -249,10 +249,10 @@ _LONGEST_SHARED = 8192
 @lru_cache(maxsize=2_000)
 def _shared(_apis: tuple[str, ...], form: str) -> _Template | None:
     """The template of a form. The fields of the APIs say what identifies an item."""
-    return _parsed(form)
+    return _parse_template(form)
 
 
-def _parsed(form: str) -> _Template | None:
+def _parse_template(form: str) -> _Template | None:
     walk = _Walk()
     try:
         walk.value(_DECODER.decode(form), (), "", ())

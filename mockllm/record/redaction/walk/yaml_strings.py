@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from mockllm.record.redaction.find.bodies import Body, Edit, binary_body, edited
+from mockllm.record.redaction.find.bodies import Body, Edit, binary_body, edit_text
 from mockllm.record.redaction.walk.documents import Channel, Document
 from mockllm.record.redaction.walk.json_strings import Field, JsonPath, StringValue
 
@@ -131,7 +131,7 @@ def between(text: str) -> Document:
     return Document(tuple(values))
 
 
-def changed(text: str, found: Scalars, changes: Sequence[Edit]) -> str:
+def edit_yaml(text: str, found: Scalars, changes: Sequence[Edit]) -> str:
     """A YAML text with changes made in the values of its scalars."""
     written: list[Edit] = []
     for value, node in zip(found.document.values, found.nodes, strict=True):
@@ -143,14 +143,14 @@ def changed(text: str, found: Scalars, changes: Sequence[Edit]) -> str:
         if own:
             start, end = node.start_mark.index, node.end_mark.index
             written.append(Edit(start, end, _scalar(text[start:end], node, own)))
-    return edited(text, sorted(written))
+    return edit_text(text, sorted(written))
 
 
 def _scalar(written: str, node: yaml.ScalarNode, changes: Sequence[Edit]) -> str:
     body = _binary(node)
     if body is not None:
-        return _written(written, body.edited(changes)[0])
-    value = edited(node.value, changes)
+        return _binary_scalar(written, body.edit(changes)[0])
+    value = edit_text(node.value, changes)
     for candidate in _candidates(written, node.value, changes):
         if _has_value(candidate, value):
             return candidate
@@ -159,7 +159,7 @@ def _scalar(written: str, node: yaml.ScalarNode, changes: Sequence[Edit]) -> str
     return (quoted if _has_value(quoted, value) else json.dumps(value)) + rest
 
 
-def _written(before: str, data: bytes) -> str:
+def _binary_scalar(before: str, data: bytes) -> str:
     """A `!!binary` with other bytes, in lines if it was."""
     head, line_break, rest = before.partition("\n")
     if "|" not in head or not line_break:
@@ -172,7 +172,7 @@ def _written(before: str, data: bytes) -> str:
 def _candidates(written: str, value: str, changes: Sequence[Edit]) -> Iterator[str]:
     at = written.find(value)
     if at >= 0:
-        yield edited(
+        yield edit_text(
             written, [Edit(at + change.start, at + change.end, change.text) for change in changes]
         )
     for change in changes:

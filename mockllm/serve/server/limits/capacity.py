@@ -14,7 +14,7 @@ from aiohttp import web
 
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
-from mockllm.core.text import counted
+from mockllm.core.text import quantity
 from mockllm.play.replay.call import Answered
 from mockllm.play.replay.compilation.http_answer import error_answer
 from mockllm.play.replay.sessions.exchange import Played
@@ -97,8 +97,8 @@ class Slots:
     def full(self) -> str:
         """The message to a request for which there is no slot."""
         queue = self._capacity.queue
-        waiting = f", and {counted(queue, 'request')} may wait" if queue else ""
-        slots = counted(self._capacity.concurrent, "answer")
+        waiting = f", and {quantity(queue, 'request')} may wait" if queue else ""
+        slots = quantity(self._capacity.concurrent, "answer")
         return f"the server works on {slots} at the same time{waiting} (--max-concurrent)"
 
     def refusal(self, protocol: WireProtocol, why: str) -> Answered:

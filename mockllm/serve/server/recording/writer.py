@@ -151,10 +151,10 @@ class Writer:
     ) -> Iterator[tuple[Line, Captured, Draft | None]]:
         """Drafts and writes an exchange; its lines, each with what was written."""
         try:
-            clean = self._redactor.captured(_without_late_cut(captured))
+            clean = self._redactor.exchange(_without_late_cut(captured))
             for draft in drafting.add(clean):
                 written = self._folder.write(draft)
-                drafting.written(draft, written)
+                drafting.adopt_changes(draft, written)
                 if written.scenario is not None:
                     changed[written.scenario.name] = written.scenario
                 yield from ((line, clean, written) for line in written.report)

@@ -49,7 +49,7 @@ def write(folder, *exchanges, **options):
     for exchange in exchanges:
         for draft in drafting.add(exchange):
             written = folder.write(draft)
-            drafting.written(draft, written)
+            drafting.adopt_changes(draft, written)
             lines += written.report
     return lines
 
@@ -83,11 +83,11 @@ def test_two_recorders_at_once(path):
     first, second = Drafting(), Drafting()
     for drafting, folder, text in ((first, one, "A"), (second, two, "B")):
         for draft in drafting.add(answer(HELLO, text)):
-            drafting.written(draft, folder.write(draft))
+            drafting.adopt_changes(draft, folder.write(draft))
     for drafting, folder, text in ((first, one, "A"), (second, two, "B")):
         messages = [*HELLO, model(text), user(f"more {text}")]
         for draft in drafting.add(answer(messages, f"{text} again")):
-            drafting.written(draft, folder.write(draft))
+            drafting.adopt_changes(draft, folder.write(draft))
     assert sorted(all_texts(path).values()) == [["A", "A again"], ["B", "B again"]]
 
 
@@ -100,7 +100,7 @@ def test_two_recorders_that_continue_the_same(path):
     for drafting, folder, text in zip(draftings, (one, two), ("A", "B"), strict=True):
         messages = [*HELLO, model("hi"), user(text)]
         for draft in drafting.add(answer(messages, text)):
-            drafting.written(draft, folder.write(draft))
+            drafting.adopt_changes(draft, folder.write(draft))
     assert all_texts(path) == {"hello": ["hi", "A"], "hello-2": ["hi", "B"]}
 
 
@@ -126,11 +126,11 @@ def test_an_edited_scenario_is_not_overwritten(path):
     folder = Folder(path)
     drafting = Drafting()
     for draft in drafting.add(answer(HELLO, "hi")):
-        drafting.written(draft, folder.write(draft))
+        drafting.adopt_changes(draft, folder.write(draft))
     file = path / "hello.yaml"
     file.write_text(file.read_text().replace("description: Recorded", "description: Edited"))
     for draft in drafting.add(answer(MORE, "yes")):
-        drafting.written(draft, folder.write(draft))
+        drafting.adopt_changes(draft, folder.write(draft))
     assert "Edited" in file.read_text()
     assert all_texts(path) == {"hello": ["hi"], "hello-2": ["hi", "yes"]}
 
@@ -142,7 +142,7 @@ def test_a_deleted_scenario_is_written_again(path):
     drafting = Drafting(known=folder.scenarios(), tape=folder.tape)
     (path / "hello.yaml").unlink()
     for draft in drafting.add(answer(MORE, "yes")):
-        drafting.written(draft, folder.write(draft))
+        drafting.adopt_changes(draft, folder.write(draft))
     assert all_texts(path) == {"hello": ["hi", "yes"]}
 
 
@@ -281,7 +281,7 @@ def test_what_cannot_be_loaded_is_not_written(path):
                 draft, scenario=dataclasses.replace(draft.scenario, match=refused)
             )
         written = folder.write(draft)
-        drafting.written(draft, written)
+        drafting.adopt_changes(draft, written)
         outcomes += [(line.outcome, line.lost) for line in written.report]
         if number == 0:
             assert "it cannot be written: must be a number" in written.report[0].description

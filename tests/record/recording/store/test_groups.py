@@ -19,7 +19,7 @@ from tests.record.recording.store.test_folder import HELLO, MORE, all_texts, fil
 def add(folder, drafting, *exchanges):
     for exchange in exchanges:
         for draft in drafting.add(exchange):
-            drafting.written(draft, folder.write(draft))
+            drafting.adopt_changes(draft, folder.write(draft))
 
 
 def test_a_group_gives_the_same_files(tmp_path):

@@ -159,7 +159,7 @@ def test_a_folder_writes_and_reads_the_files(tmp_path):
     one = exchange(sent, [json.dumps(value).encode()], headers=JSON, url=url)
     folder, drafting = Folder(tmp_path), Drafting()
     for draft in drafting.add(one, LIVE):
-        drafting.written(draft, folder.write(draft))
+        drafting.adopt_changes(draft, folder.write(draft))
     (loaded,) = load([tmp_path])
     (turn,) = loaded.turns
     (name,) = files_of(turn)
@@ -186,7 +186,7 @@ def test_a_folder_writes_and_reads_an_image(tmp_path):
     one = exchange(sent, [json.dumps(value).encode()], headers=JSON, url=url)
     folder, drafting = Folder(tmp_path), Drafting()
     for draft in drafting.add(one, LIVE):
-        drafting.written(draft, folder.write(draft))
+        drafting.adopt_changes(draft, folder.write(draft))
     (loaded,) = load([tmp_path])
     (turn,) = loaded.turns
     (name,) = files_of(turn)

@@ -22,7 +22,7 @@ def tapes(path: Path) -> list[str]:
 def write(folder: Folder, exchange: Captured, *, overwrite: bool = False) -> None:
     drafting = Drafting(known=folder.scenarios(), tape=folder.tape, overwrite=overwrite)
     for draft in drafting.add(exchange):
-        drafting.written(draft, folder.write(draft))
+        drafting.adopt_changes(draft, folder.write(draft))
 
 
 def share(path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.record.redaction.find.secret_names import assigned
+from mockllm.record.redaction.find.secret_names import find_assignments
 from tests.cases import for_all
 
 
 def found(text: str) -> list[tuple[str, str]]:
-    return [(kind, text[slice(*span)]) for kind, span in assigned(text)]
+    return [(kind, text[slice(*span)]) for kind, span in find_assignments(text)]
 
 
 @for_all(

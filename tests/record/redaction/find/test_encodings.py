@@ -15,8 +15,8 @@ from mockllm.record.redaction.find.spans import (
     Base64Run,
     View,
     base64_runs,
-    percent_decoded,
-    unescaped,
+    decode_percent,
+    unescape_json,
 )
 
 
@@ -35,7 +35,7 @@ from mockllm.record.redaction.find.spans import (
 )
 def test_escapes_of_json(text: str, plain: str, starts: list[int]) -> None:
     """A pair of surrogates is one character; what is no escape stays."""
-    view = unescaped(text)
+    view = unescape_json(text)
     assert view is not None
     assert (view.text, list(view.starts)) == (plain, starts)
 
@@ -43,7 +43,7 @@ def test_escapes_of_json(text: str, plain: str, starts: list[int]) -> None:
 @pytest.mark.parametrize("text", ["", "plain", r"\x", "\\", r"\u12"])
 def test_a_text_without_escapes(text: str) -> None:
     """There is no other text in it."""
-    assert unescaped(text) is None
+    assert unescape_json(text) is None
 
 
 def consistent(view: View, original: str) -> None:
@@ -61,7 +61,7 @@ def consistent(view: View, original: str) -> None:
 def test_any_json_string_is_unescaped(text: str, ascii_only: bool) -> None:
     """The inverse of `json.dumps`."""
     original = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-    view = unescaped(original)
+    view = unescape_json(original)
     if view is None:
         assert original == text
         return
@@ -80,7 +80,7 @@ def test_any_json_string_is_unescaped(text: str, ascii_only: bool) -> None:
 )
 def test_escapes_of_urls(text: str, plain: str, starts: list[int]) -> None:
     """Those that stand for ASCII; others stay."""
-    view = percent_decoded(text)
+    view = decode_percent(text)
     assert view is not None
     assert (view.text, list(view.starts)) == (plain, starts)
 
@@ -88,14 +88,14 @@ def test_escapes_of_urls(text: str, plain: str, starts: list[int]) -> None:
 @pytest.mark.parametrize("text", ["", "plain", "100%", "%2", "%80", "%gg"])
 def test_a_text_without_escapes_of_urls(text: str) -> None:
     """There is no other text in it."""
-    assert percent_decoded(text) is None
+    assert decode_percent(text) is None
 
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_any_ascii_is_percent_decoded(text: str) -> None:
     """The inverse of `quote`."""
     original = quote(text, safe="")
-    view = percent_decoded(original)
+    view = decode_percent(original)
     if view is None:
         assert original == text
     else:
@@ -125,7 +125,7 @@ LETTERS = "ÿÿ>>>???" * 3
 def test_base64(text: str, run: Base64Run) -> None:
     """Of either alphabet, padded or not."""
     assert list(base64_runs(text)) == [run]
-    assert run.edited([]) == text[run.start : run.end]
+    assert run.edit([]) == text[run.start : run.end]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_long_text_is_cut_anywhere(before: str, letter: str) -> None:
 def test_a_text_is_encoded_in_the_same_variant(text: str, url_safe: bool, padded: bool) -> None:
     """Another text in its place has the same alphabet and padding."""
     run = Base64Run(0, 0, TextBody(""), url_safe, padded)
-    written = run.edited([Edit(0, 0, text)])
+    written = run.edit([Edit(0, 0, text)])
     data = base64.urlsafe_b64decode(written + "===") if url_safe else base64.b64decode(
         written + "==="
     )  # fmt: skip
@@ -171,4 +171,4 @@ def test_a_text_is_encoded_in_the_same_variant(text: str, url_safe: bool, padded
 def test_bytes_that_are_no_utf_8_are_encoded_back() -> None:
     """Bodies have them as surrogates."""
     run = Base64Run(0, 0, TextBody(""), False, True)
-    assert run.edited([Edit(0, 0, "a\udcff")]) == base64.b64encode(b"a\xff").decode()
+    assert run.edit([Edit(0, 0, "a\udcff")]) == base64.b64encode(b"a\xff").decode()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.record.redaction.walk.documents import completed
+from mockllm.record.redaction.walk.documents import complete_json
 from mockllm.record.redaction.walk.json_strings import Field, Reader, StringValue
 from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
@@ -229,14 +229,14 @@ def test_the_fields_that_identify_an_item() -> None:
 )
 def test_json_that_breaks_off(text: str, whole: str) -> None:
     """It is closed so that all of its strings can be read."""
-    assert completed(text) == whole
+    assert complete_json(text) == whole
     assert Reader().read(whole) is not None
 
 
 @for_all("text", ["", "no", "{}", '{"a": "b"}', '"a"', '{"a": tr', "[1 2", "}", '{"a" "b"', "]["])
 def test_what_cannot_be_completed(text: str) -> None:
     """What is whole, and what is no JSON so far."""
-    assert completed(text) is None
+    assert complete_json(text) is None
 
 
 @given(json_values, st.data())
@@ -244,7 +244,7 @@ def test_any_beginning_of_a_document_in_a_string(value: Any, data: st.DataObject
     """Broken off inside of a string or right after one, a document can always be completed."""
     source = json.dumps({"a": [value, "end"]})
     at = data.draw(st.sampled_from([n for n, char in enumerate(source) if char == '"'][-2:]))
-    whole = completed(source[: at + 1])
+    whole = complete_json(source[: at + 1])
     assert whole is not None
     assert json.loads(whole)["a"][0] == value
 
@@ -272,7 +272,7 @@ def test_a_field_after_a_nested_object_has_the_ids_of_its_own_object() -> None:
 )
 def test_json_that_breaks_off_after_backslashes(broken: str, text: str) -> None:
     """A pair of backslashes is whole; one alone begins an escape."""
-    whole = completed(broken)
+    whole = complete_json(broken)
     assert whole is not None
     (found,) = read(whole) or ()
     assert found.text == text

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.record.redaction.find.bodies import Edit
-from mockllm.record.redaction.walk.yaml_strings import Scalars, between, changed, scalars
+from mockllm.record.redaction.walk.yaml_strings import Scalars, between, edit_yaml, scalars
 
 
 def read(text: str) -> Scalars:
@@ -74,7 +74,7 @@ def replaced(text: str, **values: str) -> str:
         for one in found.document.values
         if one.text in values
     ]
-    return changed(text, found, changes)
+    return edit_yaml(text, found, changes)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def edit_in(text: str, old: str, new: str) -> str:
     """A text in which a part of a scalar is another."""
     found = read(text)
     at = found.text.index(old)
-    return changed(text, found, [Edit(at, at + len(old), new)])
+    return edit_yaml(text, found, [Edit(at, at + len(old), new)])
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_any_value_may_be_any_other(document: dict[str, str], new: str) -> None:
             continue
         index = next(n for n, one in enumerate(found.document.values) if one.field.name == name)
         one = found.document.values[index]
-        after = changed(text, found, [Edit(one.start, one.end, new)])
+        after = edit_yaml(text, found, [Edit(one.start, one.end, new)])
         loaded = yaml.load(after, Loader=yaml.BaseLoader)
         assert loaded[name] == new
         assert {key: loaded[key] for key in document if key != name} == {
