@@ -1,12 +1,14 @@
-"""The rules of the tree: no circles, no crowded folders, one name for one thing, telling names."""
+"""The rules of the tree: no circles, no crowded folders, telling names, a ceiling of its size."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,27 +31,86 @@ UNTELLING = {
 """Names of files that do not say what is in them."""
 
 
-def _modules() -> dict[str, Path]:
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the tests below ask of a module; a tree takes a hundred times the memory.
+
+    Args:
+        imports: wherever they stand; `from a import b` is `a.b`, `a`: which one is the module?
+        classes: at the top of the module.
+        functions: names by line, without properties and fixtures.
+        docstrings: the first line of each.
+        code: how many lines are not blank, not a comment and not in a docstring.
+    """
+
+    imports: list[tuple[str, str]]
+    classes: list[str]
+    functions: list[tuple[int, str]]
+    docstrings: list[str]
+    code: int
+
+
+def _facts(text: str) -> Facts:
+    tree = ast.parse(text)
+    facts = Facts([], [], [], [], _code_lines(text, tree))
+    facts.classes.extend(node.name for node in tree.body if isinstance(node, ast.ClassDef))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                facts.imports.extend((alias.name, alias.name) for alias in node.names)
+            case ast.ImportFrom():
+                assert node.module is not None, f"a relative import in line {node.lineno}"
+                facts.imports.extend(
+                    (f"{node.module}.{alias.name}", node.module) for alias in node.names
+                )
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                decorators = " ".join(map(ast.unparse, node.decorator_list))
+                if not re.search("property|fixture", decorators):
+                    facts.functions.append((node.lineno, node.name))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            facts.docstrings.append((ast.get_docstring(node) or "").partition("\n")[0])
+    return facts
+
+
+def _code_lines(text: str, tree: ast.Module) -> int:
+    """Lines that are not blank, not a comment and not in a docstring, also of an attribute."""
+    explained = {
+        number
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for number in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    lines = (
+        line.strip() for number, line in enumerate(text.split("\n"), 1) if number not in explained
+    )
+    return sum(not line.startswith("#") for line in lines if line)
+
+
+@functools.cache
+def _files() -> dict[Path, Facts]:
+    """The files of the package and the plugin, below the root."""
+    return {
+        path.relative_to(ROOT): _facts(path.read_text(encoding="utf-8"))
+        for top in ("mockllm", "pytest_plugin")
+        for path in sorted((ROOT / top).rglob("*.py"))
+    }
+
+
+def _modules() -> dict[str, Facts]:
     """The modules of the package by their dotted names; a package has that of its folder."""
-    modules = {}
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        modules[".".join(parts).removesuffix(".__init__")] = path
+    modules = {
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): facts
+        for path, facts in _files().items()
+        if path.parts[0] == "mockllm"
+    }
     del modules["mockllm"]  # the public names; Python imports it before any module
     return modules
 
 
-def _imports(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
+def _imports(name: str, modules: dict[str, Facts]) -> set[str]:
     """The modules that a module imports, wherever the import stands."""
-    imported: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.module is not None, f"{path} has a relative import"
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                imported.add(inner if inner in modules else node.module)
+    pairs = modules[name].imports
+    imported = {inner if inner in modules else outer for inner, outer in pairs}
     return (imported & modules.keys()) - {name}
 
 
@@ -82,7 +143,7 @@ def _circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Not by imports in functions either, and not for type checkers."""
     modules = _modules()
-    graph = {name: _imports(name, path, modules) for name, path in modules.items()}
+    graph = {name: _imports(name, modules) for name in modules}
     assert not [sorted(group) for group in _circles(graph)]
 
 
@@ -99,11 +160,11 @@ def test_folders_have_few_modules() -> None:
 def test_a_class_name_stands_once() -> None:
     """In two packages of protocols it may have the same meaning; elsewhere it has one place."""
     places: dict[str, set[str]] = defaultdict(set)
-    for name, path in _modules().items():
-        protocol = path.parent.parent.name == "protocols" or name == "mockllm.wire.protocols.base"
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].add("a protocol" if protocol else name)
+    for name, facts in _modules().items():
+        protocol = re.match(r"mockllm\.wire\.protocols\.(\w+\.|base$)", name)
+        for title in facts.classes:
+            if not title.startswith("_"):
+                places[title].add("a protocol" if protocol else name)
     shared = {name for name, where in places.items() if len(where) > 1}
     assert shared == SHARED_CLASS_NAMES
 
@@ -168,14 +229,70 @@ def test_a_file_name_stands_once_in_a_wing() -> None:
     assert not [paths for paths in places.values() if len(paths) > 1]
 
 
+# Words
+
+
+MOST_PARTICIPLES = 257
+"""Functions named by a participle alone. Lower it when there are fewer."""
+
+IRREGULAR = {
+    "begun", "bound", "built", "chosen", "done", "drawn", "driven", "fed", "found", "gone", "given",
+    "heard", "held", "kept", "known", "led", "left", "lost", "made", "meant", "met", "paid", "said",
+    "sent", "shown", "spent", "taken", "thought", "told", "written",
+}  # fmt: skip
+"""Participles that do not end in `ed`; `put` and its like are verbs as well."""
+
+NO_PARTICIPLES = {
+    "bed", "embed", "exceed", "feed", "indeed", "need", "proceed", "red", "seed", "shared", "shed",
+    "speed", "succeed", "unused",
+}  # fmt: skip
+"""Words in `ed` that are none, or say what they are."""
+
+
+def _is_participle(name: str) -> bool:
+    return name in IRREGULAR or bool(re.fullmatch("[a-z]+ed", name) and name not in NO_PARTICIPLES)
+
+
+def test_functions_are_named_by_a_verb_or_a_noun() -> None:
+    """A participle alone says neither what is done nor what is returned. Properties and fixtures
+    are read as adjectives."""
+    bare = [
+        f"{path}:{line}: {name}"
+        for path, facts in _files().items()
+        for line, name in facts.functions
+        if _is_participle(name.strip("_"))
+    ]
+    assert len(bare) <= MOST_PARTICIPLES, "\n".join(bare)
+
+
 def test_docstrings_begin_with_their_subject() -> None:
     """Not with What, How or That, which name no subject; some sentences need one."""
     begun = [
-        f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
-        for top in ("mockllm", "pytest_plugin")
-        for path in sorted((ROOT / top).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module)
-        and (text := ast.get_docstring(node) or "").startswith(("What ", "How ", "That "))
+        f"{path}: {line}"
+        for path, facts in _files().items()
+        for line in facts.docstrings
+        if line.startswith(("What ", "How ", "That "))
     ]
     assert len(begun) <= 60, "\n".join(begun)
+
+
+# Size
+
+
+def test_code_lines_are_counted_without_what_explains_them() -> None:
+    """Blank lines, comments and docstrings, also those of attributes."""
+    text = '"""Module."""\nA = 1  # why\n"""What A is\nfor."""\n\n# done\nB = """\n# text\n"""\n'
+    assert _facts(text).code == 3
+
+
+def test_wings_have_no_more_code_than_their_budgets() -> None:
+    """docs/architecture.md has a budget for each wing: who adds to a full one says who needs it."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `(\w+)/` \|.*\| ([\d,]+) \|$", page, re.MULTILINE)
+    budgets = {wing: int(budget.replace(",", "")) for wing, budget in rows}
+    assert budgets.keys() == set(WINGS)
+    assert f"{sum(budgets.values()):,} lines of code" in page
+    sizes: Counter[str] = Counter()
+    for path, facts in _files().items():
+        sizes[path.parts[1]] += facts.code
+    assert not {wing: sizes[wing] for wing in WINGS if sizes[wing] > budgets[wing]}
