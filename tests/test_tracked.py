@@ -41,6 +41,7 @@ FAMILIES = {
     "scenarios/*.yaml": "mockllm/play/replay/loading.py",
     "tests/checking/mutants/*.yaml": "tests/checking/mutants/__init__.py",
     "tests/checking/resilience_mutants/*.toml": "tests/checking/resilience_mutants/declared.py",
+    "tests/golden/texts/*.txt": "tests/golden/record.py",
     "tests/record/importers/flows/*.flows": "tests/record/importers/test_flows.py",
     "tests/js/*.test.mjs": "tests/js/test_package.py",
     "tools/coverage/reasons/*.yaml": "tools/coverage/reasons.py",
@@ -70,7 +71,9 @@ def unnamed_entries(paths: Iterable[str]) -> list[str]:
 def unnamed_files(texts: dict[str, str]) -> list[str]:
     """Files in folders, but Python's, whose names stand in no other file and in no family."""
     places: dict[str, set[str]] = defaultdict(set)
-    for path in texts.keys() - {"tests/test_tracked.py"}:  # its samples name files that must not be
+    silent = {"tests/test_tracked.py"}  # its samples name files that must not be
+    silent |= {path for path in texts if path.startswith("tests/golden/texts/")}  # outputs
+    for path in texts.keys() - silent:
         for word in _WORD.findall(texts[path]):
             places[word].add(path)
     return sorted(

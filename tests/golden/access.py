@@ -1,7 +1,7 @@
 """The golden record's access to the internals of mockllm, as plain values and bytes.
 
 The only file of this folder with imports from mockllm and from other tests. Its results name no
-class, attribute or module, so that a renaming changes the imports here and no digest.
+class, attribute or module, so that a renaming changes the imports here and no text of the record.
 """
 
 from __future__ import annotations

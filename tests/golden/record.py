@@ -1,26 +1,32 @@
-"""The golden record: digests of what mockllm sends, prints, writes and finds.
+"""The golden record: what mockllm sends, prints, writes and finds.
 
-    python -m tests.golden.record --check            prints the keys that differ from digests.json
-    python -m tests.golden.record --write            writes digests.json
-    python -m tests.golden.record --dump DIR         writes the texts, for `diff -ra`
+    python -m tests.golden.record --check            prints what differs from the record
+    python -m tests.golden.record --write            writes the record; `git diff` shows the change
+    python -m tests.golden.record --against COMMIT   prints what differs from another commit
+    python -m tests.golden.record --dump DIR         writes all texts, for `diff -ra`
 
-`--only GROUP` may be repeated. A key begins with the name of its group.
+`--only GROUP` may be repeated. A key begins with the name of its group. The record has short texts
+as they are. Of long ones, 400 MB, it has size and digest; `--against` shows what changed in them.
+What a recording beside the checkout gives is a digest, too: recordings are not copied here.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import http.client
 import json
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import quote
 
 from click.testing import CliRunner
 
@@ -28,9 +34,20 @@ from tests.corpus import CORPUS
 from tests.golden import access
 from tests.timeouts import GIVE_UP
 
-HERE = Path(__file__).parent
-DIGESTS = HERE / "digests.json"
+ROOT = Path(__file__).parents[2]
+RECORD = Path(__file__).parent / "texts"
 SUITE_SAMPLE = 40
+
+LONGEST = {"cli": 10_000, "server": 10_000}
+"""Bytes of a text that is recorded as it is, where they are not 4,000."""
+
+MARK = "▸"
+"""Begins a key, a digest, and in a text each character that is not visible (`▸d;` is a carriage
+return), or the mark itself."""
+
+_NOT_VISIBLE = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff▸]"
+)
 
 Texts = Iterator[tuple[str, bytes]]
 """Keys without their group, and the text of each."""
@@ -82,7 +99,7 @@ def _wire() -> Texts:
     yield from _wire_of_samples()
     for api in access.APIS:
         for name, _ in access.quirk_forms(api):
-            yield f"quirk/{api}/{name}", _joined(_with_quirk(api, name))
+            yield f"quirk-{api}/{name}", _joined(_with_quirk(api, name))
     yield from _refusals()
 
 
@@ -91,7 +108,7 @@ def _wire_of_scenarios() -> Texts:
         for api in access.APIS:
             for form, stream in (("stream", True), ("body", False)):
                 turns = access.every_turn(scenario, api, stream=stream)
-                yield f"scenario/{scenario.name}/{api}/{form}", _joined(turns)
+                yield f"scenario-{scenario.name}/{api}/{form}", _joined(turns)
 
 
 def _wire_of_samples() -> Texts:
@@ -170,20 +187,20 @@ def _server() -> Texts:
     options = access.ServerOptions(speed=0)
     with access.ServerThread(access.shipped(), options) as served:
         for api in access.APIS:
-            yield api, _joined(_answered(served.url, _requests_of_api(api)))
+            yield from _answered(served.url, api, _requests_of_api(api))
         path, headers = access.address("responses")
         body = json.dumps(access.first_request("responses", "stored")).encode()
         answer = _answer(served.url, ("POST", path, headers, body))
         found = re.search(rb"resp_\w+", answer)
         stored = found[0].decode() if found else "none"
-        yield "stored", _joined(_answered(served.url, _requests_of_stored(path, stored, headers)))
-        yield "paths", _joined(_answered(served.url, _requests_of_paths()))
-        yield "control", _joined(_answered(served.url, _control_requests()))
+        yield from _answered(served.url, "stored", _requests_of_stored(path, stored, headers))
+        yield from _answered(served.url, "paths", _requests_of_paths())
+        yield from _answered(served.url, "control", _control_requests())
 
 
-def _answered(url: str, requests: Iterable[tuple[str, _Request]]) -> Texts:
+def _answered(url: str, kind: str, requests: Iterable[tuple[str, _Request]]) -> Texts:
     for name, request in requests:
-        yield name, _answer(url, request)
+        yield f"{kind}/{quote(name, ' ?=')}", _answer(url, request)
 
 
 def _answer(url: str, request: _Request) -> bytes:
@@ -601,14 +618,27 @@ def _digest(data: bytes) -> str:
     return sha256(data).hexdigest()[:16]
 
 
-def digests(group: str, dump: Path | None = None) -> dict[str, str]:
-    """The digests of a group by key; with `dump`, the texts are written there."""
+def _entry(group: str, data: bytes) -> str:
+    """What the record has of a text."""
+    if group in OF_CORPUS or len(data) > LONGEST.get(group, 4_000):
+        return f"{MARK}{len(data):,} bytes, sha256 {_digest(data)}\n"
+    return visible(data) + "\n"
+
+
+def visible(data: bytes) -> str:
+    """A text as it is recorded."""
+    text = data.decode("utf-8", "surrogateescape")
+    return _NOT_VISIBLE.sub(lambda found: f"{MARK}{ord(found[0]):x};", text)
+
+
+def entries(group: str, dump: Path | None = None) -> dict[str, str]:
+    """The entries of a group by key; with `dump`, the texts are written there."""
     found: dict[str, str] = {}
     for name, data in GROUPS[group]():
         key = f"{group}/{name}"
         if key in found:
             raise ValueError(f"two texts have the key {key!r}")
-        found[key] = _digest(data)
+        found[key] = _entry(group, data)
         if dump is not None:
             path = dump / f"{key}.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -617,47 +647,111 @@ def digests(group: str, dump: Path | None = None) -> dict[str, str]:
 
 
 def recorded(group: str) -> dict[str, str]:
-    """The committed digests of a group."""
-    known = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
-    return {key: value for key, value in known.items() if key.startswith(f"{group}/")}
+    """The committed entries of a group."""
+    found: dict[str, str] = {}
+    for path in (RECORD / group).glob("*.txt"):
+        for section in path.read_text(encoding="utf-8").split(f"{MARK} ")[1:]:
+            key, _, entry = section.partition("\n")
+            found[key] = entry
+    return found
 
 
-def changed(group: str, found: dict[str, str]) -> list[str]:
-    """The keys of a group that differ from the committed ones, are new, or are gone."""
-    known = recorded(group)
-    return [
-        key if key in known and key in found else f"{key} ({'new' if key in found else 'gone'})"
-        for key in sorted(known.keys() | found.keys())
-        if known.get(key) != found.get(key)
-    ]
+def _write(group: str, found: dict[str, str]) -> None:
+    """A file for all keys that have the first two parts of their names in common."""
+    shutil.rmtree(RECORD / group, ignore_errors=True)
+    files: dict[str, list[str]] = {}
+    for key, entry in sorted(found.items()):
+        files.setdefault(key.split("/")[1], []).append(f"{MARK} {key}\n{entry}")
+    for name, sections in files.items():
+        path = RECORD / group / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(sections), encoding="utf-8", newline="\n")
 
 
-def _write(found: dict[str, dict[str, str]]) -> None:
-    known = {key: value for group in GROUPS for key, value in recorded(group).items()}
-    kept = {key: value for key, value in known.items() if key.partition("/")[0] not in found}
-    for group in found.values():
-        kept |= group
-    DIGESTS.write_text(json.dumps(kept, indent=0, sort_keys=True, ensure_ascii=False) + "\n")
+Pair = tuple[str, str | None, str | None]
+"""A key, and its text before and after; None where there is none."""
+
+
+def _since_record(groups: list[str], dump: Path | None) -> Iterator[Pair]:
+    for group in groups:
+        before, after = recorded(group), entries(group, dump)
+        for key in sorted(before.keys() | after.keys()):
+            yield key, before.get(key), after.get(key)
+
+
+def _since_commit(groups: list[str], commit: str) -> Iterator[Pair]:
+    """Whole texts, and those of another commit, which is checked out and run."""
+    with tempfile.TemporaryDirectory() as name:
+        checkout, before, after = (Path(name, part) for part in ("checkout", "before", "after"))
+        if CORPUS.is_dir():
+            Path(name, CORPUS.parent.name).symlink_to(CORPUS.parent)
+        worktree = ["git", "-C", ROOT, "worktree"]
+        subprocess.run([*worktree, "add", "--quiet", "--detach", checkout, commit], check=True)
+        try:
+            only = [argument for group in groups for argument in ("--only", group)]
+            dump = [sys.executable, "-m", "tests.golden.record", "--dump", before, *only]
+            subprocess.run(dump, cwd=checkout, check=True)
+        finally:
+            subprocess.run([*worktree, "remove", "--force", checkout], check=True)
+        for group in groups:
+            entries(group, after)
+        files = {path.relative_to(top) for top in (before, after) for path in top.rglob("*.txt")}
+        for file in sorted(files):
+            yield str(file.with_suffix("")), _read(before / file), _read(after / file)
+
+
+def _read(file: Path) -> str | None:
+    return visible(file.read_bytes()) if file.exists() else None
+
+
+def differences(pairs: Iterable[Pair]) -> dict[str, list[str]]:
+    """The keys with different texts by their difference, which many may have in common."""
+    found: dict[str, list[str]] = {}
+    for key, before, after in pairs:
+        if before != after:
+            lines = difflib.unified_diff(_lines(before), _lines(after), n=1, lineterm="")
+            found.setdefault("\n".join([*lines][2:]), []).append(key)
+    return found
+
+
+def _lines(text: str | None) -> list[str]:
+    """Lines that end behind commas, too: so those of JSON are short."""
+    lines = ["(no such key)"] if text is None else text.split("\n")
+    return [piece for line in lines for piece in re.findall("[^,]{1,400},?|,", line) or [""]]
+
+
+def report(found: dict[str, list[str]]) -> str:
+    """The differences for people, of each the first 60 lines, and how many keys differ."""
+    shown: list[str] = []
+    for difference, keys in found.items():
+        lines = difference.split("\n")
+        shown += [f"== {key}" for key in keys] + lines[:60]
+        shown += [f"... and {len(lines) - 60} lines"] if len(lines) > 60 else []
+    return "\n".join([*shown, f"{sum(map(len, found.values()))} keys differ"])
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command; 1 where anything differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.golden.record", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--check", action="store_true", help="compare with digests.json (default)")
-    parser.add_argument("--write", action="store_true", help="write digests.json")
+    parser.add_argument("--check", action="store_true", help="compare with the record (default)")
+    parser.add_argument("--write", action="store_true", help="write the record")
+    parser.add_argument("--against", metavar="COMMIT", help="compare with whole texts of a commit")
     parser.add_argument("--only", action="append", choices=GROUPS, metavar="GROUP")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="write the texts below DIR")
     given = parser.parse_args(arguments)
     dump = given.dump and given.dump.resolve()
     groups = [one for one in given.only or GROUPS if one not in OF_CORPUS or CORPUS.is_dir()]
-    found = {group: digests(group, dump) for group in groups}
-    if given.write:
-        _write(found)
-    differing = [key for group in groups for key in changed(group, found[group])]
-    if given.check or not (given.dump or given.write):
-        print("\n".join([*differing, f"{len(differing)} keys differ"]))
-    return 1 if differing else 0
+    if given.write or (dump and not given.check):
+        for group in groups:
+            found = entries(group, dump)
+            if given.write:
+                _write(group, found)
+        return 0
+    pairs = _since_commit(groups, given.against) if given.against else _since_record(groups, dump)
+    differing = differences(pairs)
+    print(report(differing))
+    return int(bool(differing))
 
 
 if __name__ == "__main__":
