@@ -23,7 +23,7 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply, WireProtocol
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.route_matching import target_of
 from tools.comparison import difference_of_frames
 
@@ -155,7 +155,7 @@ def examine(recording: Recording, *, sdk: bool = True) -> Examination:
         )
     try:
         frames = protocol.usual.decode(recording.stream)
-        turn, model = decoded(protocol, frames)
+        turn, model = decode_turn(protocol, frames)
     except (MockLLMError, ValueError) as error:
         return Examination(*identity, error=str(error))
     outcome, via, note = _by_sdk(recording, turn) if sdk else ("n.a.", "", "not run")

@@ -253,7 +253,7 @@ class MockService:
             client_environment,
             dummy_keys,
             environment_on_request,
-            unproxied,
+            proxy_exemptions,
         )
 
         urls = base_urls(self.running_url)
@@ -261,7 +261,7 @@ class MockService:
             **client_environment(urls, own),
             **({} if own else dummy_keys(os.environ)),
             **(environment_on_request("azure", urls) if azure else {}),
-            **unproxied(os.environ),
+            **proxy_exemptions(os.environ),
             "MOCKLLM_URL": self.running_url,
         }
 

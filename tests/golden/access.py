@@ -52,7 +52,11 @@ from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import AutoPart
 from mockllm.wire.framing.sse import decode
 from mockllm.wire.protocols import PROTOCOLS
-from mockllm.wire.protocols.environment import client_base_urls, client_environment, unproxied
+from mockllm.wire.protocols.environment import (
+    client_base_urls,
+    client_environment,
+    proxy_exemptions,
+)
 from mockllm.wire.protocols.route_matching import detect_by_body, model_of
 from mockllm.wire.protocols.values import json_object
 from tests.apis import CALLING
@@ -69,7 +73,7 @@ from tests.scenario.bad_semantics import SEMANTICS
 from tests.scenario.bad_turns import TURNS
 from tests.scenario.bad_yaml import YAML
 from tools.comparison import normalized
-from tools.corpus import decoded, recordings
+from tools.corpus import decode_turn, recordings
 from tools.corpus import examine as examine_recording
 
 APIS = tuple(PROTOCOLS)
@@ -280,7 +284,11 @@ def environments(urls: Mapping[str, str]) -> dict[str, Any]:
         "bases": bases,
         "variables": client_environment(urls),
         "beside own": client_environment(urls, own),
-        "unproxied": [unproxied({}), unproxied(own), unproxied({**own, "NO_PROXY": "a"})],
+        "unproxied": [
+            proxy_exemptions({}),
+            proxy_exemptions(own),
+            proxy_exemptions({**own, "NO_PROXY": "a"}),
+        ],
     }
 
 
@@ -439,7 +447,7 @@ def streams(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for recording in recordings(root):
         frames = decode(recording.stream)
         protocol = PROTOCOLS[recording.api]
-        turn, model = decoded(protocol, frames)
+        turn, model = decode_turn(protocol, frames)
         found = examine_recording(recording, sdk=False)
         yield (
             f"{recording.api}/{recording.name}",

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mockllm.wire.protocols.environment import unproxied
+from mockllm.wire.protocols.environment import proxy_exemptions
 
 ROOT = Path(__file__).parents[2]
 _GIVE_UP = 240.0
@@ -34,7 +34,7 @@ class Service:
         self._process = subprocess.Popen(
             self._command,
             cwd=ROOT,
-            env={**os.environ, **unproxied(os.environ)},
+            env={**os.environ, **proxy_exemptions(os.environ)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -41,7 +41,7 @@ from mockllm.scenario.model import Api, Scenario, TurnSpec, Wire
 from mockllm.scenario.part_model import FramePart, ParallelPart
 from mockllm.wire.framing.carrier import Carrier
 from mockllm.wire.protocols import PROTOCOLS
-from mockllm.wire.protocols.decoding import decoded as read_turn
+from mockllm.wire.protocols.decoding import decode_turn as read_turn
 
 
 def case(

@@ -35,12 +35,12 @@ def leading(
         environment: that the program would have otherwise.
         keeps_keys: whether its credentials stay, because a service behind the server needs them.
     """
-    from mockllm.wire.protocols.environment import client_environment, client_keys, unproxied
+    from mockllm.wire.protocols.environment import client_environment, client_keys, proxy_exemptions
 
     own = environment if keeps_keys else {}
     found = {"MOCKLLM_URL": server.url}
     intercept = server.options.intercept
-    urls = {**client_environment(server.base_urls, own), **found, **unproxied(environment)}
+    urls = {**client_environment(server.base_urls, own), **found, **proxy_exemptions(environment)}
     if server.authority is None:
         yield urls
         return

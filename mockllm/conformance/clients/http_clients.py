@@ -42,7 +42,7 @@ from mockllm.conformance.results import Client
 from mockllm.core.text import quantity
 from mockllm.serve.server.options import ServerOptions
 from mockllm.serve.server.thread import ServerThread
-from mockllm.wire.protocols.environment import client_environment, unproxied
+from mockllm.wire.protocols.environment import client_environment, proxy_exemptions
 
 _OF_FAULTS = ("tries", "idle_timeout", "requests", "together", "cancel")
 """What only the messages of cases with faults have, as JSON in the environment."""
@@ -71,7 +71,7 @@ class ProgramPerCase:
         own |= {"MOCKLLM_TOOLS": json.dumps(message["tools"])}
         given = {name: message[name] for name in _OF_FAULTS if message.get(name) is not None}
         own |= {f"MOCKLLM_{name.upper()}": json.dumps(value) for name, value in given.items()}
-        env = {**self._env, **unproxied(self._env), **client_environment(urls), **own}
+        env = {**self._env, **proxy_exemptions(self._env), **client_environment(urls), **own}
         try:
             process = spawn(self._program.command, reads=False, cwd=self._program.cwd, env=env)
         except OSError as error:
@@ -222,4 +222,4 @@ class HttpClients:
 def _start(program: Program, api: str) -> RunnerProcesses:
     """Programs that are started once, and get each case as a line."""
     env = dict(os.environ if program.env is None else program.env)
-    return RunnerProcesses(replace(program, env=env | unproxied(env)), question(api, "http"))
+    return RunnerProcesses(replace(program, env=env | proxy_exemptions(env)), question(api, "http"))

@@ -338,7 +338,7 @@ def _broken_json(answer: Transmission, fault: Fault, around: Circumstances) -> T
         return _missed(answer, fault, f"event {number} has no JSON object")
     broken = block[:at] + block[at + 1 :]
     if answer.streamed:
-        broken = around.carrier.repaired(broken)
+        broken = around.carrier.repair(broken)
     return _rewritten(answer, begin, block, broken)
 
 

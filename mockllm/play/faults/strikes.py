@@ -93,8 +93,8 @@ def error_frames(around: Circumstances, before: bytes, kind: str) -> bytes:
     for event in events:
         encoder.encode(event)
     errors = encoder.encode(error)
-    if protocol.numbered is not None:
-        errors = protocol.numbered(errors, len(frames))
+    if protocol.with_sequence_numbers is not None:
+        errors = protocol.with_sequence_numbers(errors, len(frames))
     return b"".join(around.carrier.encode(frame, protocol.line_end) for frame in errors)
 
 

@@ -81,7 +81,7 @@ def is_deleted(session: Session, id: str) -> bool:
 
 def begun(answer: HttpAnswer, background: Background) -> HttpAnswer:
     """The answer to a request that begins an answer in the background, from that answer."""
-    body = background.unfinished(parse_object(answer.data[0]), "created")
+    body = background.until_done(parse_object(answer.data[0]), "created")
     part = TimedBytes(0, json_bytes(dumps(body)))
     return bytes_answer(200, answer.headers, [part], streamed=False, id=answer.id)
 

@@ -90,7 +90,7 @@ class Lookups:
         if background is not None:
             state = self._state(call, id, recalled, operation)
             if state != "done":
-                answer = background.unfinished(answer, state)
+                answer = background.until_done(answer, state)
         elif stored.background is not None and operation == "cancel_response":
             raise stored.background.not_cancelled(id)
         return Lookup(call.target, request=request.body, answer=answer)

@@ -17,7 +17,7 @@ from mockllm.scenario.model import Scenario
 from mockllm.wire.protocols.base import WireProtocol
 
 _STATED = ("service_tier", "fingerprint")
-"""What a turn states of its answer that is no content (`WireProtocol.stated`)."""
+"""What a turn states of its answer that is no content (`WireProtocol.reply_fields`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,11 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
             if spec.http is not None or spec.is_auto:
                 continue
             turn = resolve(scenario, position, api)
-            lost = (name for name in _STATED if getattr(spec, name) and name not in protocol.stated)
+            lost = (
+                name
+                for name in _STATED
+                if getattr(spec, name) and name not in protocol.reply_fields
+            )
             what = (
                 *_differences(turn, normal(protocol.project(turn)), api),
                 *(f"{name} is not sent" for name in lost),

@@ -34,7 +34,7 @@ from mockllm.core.jsontext import compact, json_bytes
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.scenario.model import Api
-from mockllm.wire.framing.content_coding import decompressed
+from mockllm.wire.framing.content_coding import decompress
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.route_matching import Detected, answer_values, detect
 from mockllm.wire.protocols.values import json_object, utf8_text
@@ -133,7 +133,7 @@ def _decompressed(
     if coding in ("", "identity"):
         return None
     others = tuple(pair for pair in headers if pair[0] != "content-encoding")
-    return others, decompressed(chunks, coding, source)
+    return others, decompress(chunks, coding, source)
 
 
 @record

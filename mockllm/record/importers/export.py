@@ -31,7 +31,7 @@ from mockllm.record.redaction.credentials import header_is_secret
 from mockllm.scenario import model as m
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol, dumps
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import json_object, utf8_text
 
@@ -219,7 +219,7 @@ class _Client:
             self.calls, self.text, self.answer_id = (), "", ""
             if attempt == tries and spec.http is None:
                 whole = self.replayer.answer(decision.selection, decision.request, protocol)
-                turn, _ = decoded(protocol, protocol.usual.decode(b"".join(whole.data)))
+                turn, _ = decode_turn(protocol, protocol.usual.decode(b"".join(whole.data)))
                 self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, whole.id or ""
             answer = attempt_answer(self.replayer, decision, protocol, attempt)
             yield self._exchange(answer, position)

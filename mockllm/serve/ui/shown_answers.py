@@ -28,7 +28,7 @@ from mockllm.play.tapes.recorded_turn import carrier_of
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.serve.server.control.server_view import KEEPS, SentAnswers
 from mockllm.wire.framing.carrier import FrameDecoder
-from mockllm.wire.framing.content_coding import decompressed
+from mockllm.wire.framing.content_coding import decompress
 from mockllm.wire.framing.frame_text import readable
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Decoder, WireProtocol
@@ -110,7 +110,7 @@ def _passed_answer(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
     if coding:
         note = f"Shown without the {coding} of the service. "
         try:
-            chunks = decompressed(chunks, coding)
+            chunks = decompress(chunks, coding)
         except MockLLMError as error:
             note = f"Not decoded: {error}. "
     if passed.left_out:

@@ -49,7 +49,7 @@ def whole(block: bytes) -> Mapping[str, Span]:
     return {"payload": (0, len(block))}
 
 
-def unchanged(block: bytes) -> bytes:
+def identity(block: bytes) -> bytes:
     """The block itself: nothing in it depends on the rest."""
     return block
 
@@ -64,7 +64,7 @@ class Carrier:
         scanner: finds the blocks of one stream.
         block: the frames of one whole block.
         parts: where the parts of a whole block are, by their names; text has a `payload` only.
-        repaired: a block whose payload was changed, with lengths and checksums that fit.
+        repair: a block whose payload was changed, with lengths and checksums that fit.
         own_decoder: of one stream, where frames are not decoded block by block.
     """
 
@@ -74,7 +74,7 @@ class Carrier:
     scanner: Callable[[], Scanner]
     block: Callable[[bytes], list[Frame]]
     parts: Callable[[bytes], Mapping[str, Span]] = whole
-    repaired: Callable[[bytes], bytes] = unchanged
+    repair: Callable[[bytes], bytes] = identity
     own_decoder: Callable[[], FrameDecoder] | None = None
 
     def decoder(self) -> FrameDecoder:

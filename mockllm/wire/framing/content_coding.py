@@ -33,7 +33,7 @@ def codings() -> tuple[str, ...]:
     return (*_CODINGS, *(coding for coding in _PACKAGES if _package(coding) is not None))
 
 
-def decompressed(
+def decompress(
     chunks: tuple[TimedBytes, ...], encoding: str, source: str = ""
 ) -> tuple[TimedBytes, ...]:
     """The decompressed chunks; a chunk that completes no data is left out.
@@ -51,9 +51,9 @@ def decompressed(
     """
     coding, format_error = _coding(encoding, source)
     try:
-        plain = tuple(_unpacked(chunks, coding))
+        plain = tuple(_unpack_chunks(chunks, coding))
     except format_error as error:
-        raise _malformed(encoding, source, str(error)) from None
+        raise _body_error(encoding, source, str(error)) from None
     except _TooLargeError as error:
         raise WireError(
             f"{source}: the body unpacks from {error.packed} bytes of {encoding} to more than "
@@ -62,12 +62,12 @@ def decompressed(
     # Codings without a mark at their beginning (`br`, and bare deflate data) may read text as the
     # beginning of long data.
     packed = b"".join([chunk.data for chunk in chunks])
-    if packed and not coding.ended() and packed.isascii():
-        raise _malformed(encoding, source, "it is text")
+    if packed and not coding.is_complete() and packed.isascii():
+        raise _body_error(encoding, source, "it is text")
     return plain
 
 
-def _malformed(encoding: str, source: str, reason: str) -> WireError:
+def _body_error(encoding: str, source: str, reason: str) -> WireError:
     return WireError(f"{source}: content-encoding is {encoding}, but the body is not: {reason}")
 
 
@@ -78,7 +78,7 @@ class _TooLargeError(Exception):
         self.bound = bound
 
 
-def _unpacked(chunks: tuple[TimedBytes, ...], coding: _Coding) -> Iterator[TimedBytes]:
+def _unpack_chunks(chunks: tuple[TimedBytes, ...], coding: _Coding) -> Iterator[TimedBytes]:
     packed = size = 0
     for chunk in chunks:
         packed += len(chunk.data)
@@ -108,7 +108,7 @@ class _Coding(Protocol):
 
     def unpack(self, data: bytes) -> bytes: ...
 
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the data are whole."""
         ...
 
@@ -149,7 +149,7 @@ class _Gzip:
             data = self._inflate.unused_data
         return b"".join(plain)
 
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         return bool(self._inflate.eof)
 
 
@@ -177,7 +177,7 @@ class _Deflate:
             raise zlib.error("bytes follow its end")
         return plain
 
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         return self._inflate is not None and bool(self._inflate.eof)
 
 
@@ -202,7 +202,7 @@ class _Brotli:
         plain: bytes = self._inflate.process(data)
         return plain
 
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         return bool(self._inflate.is_finished())
 
 
@@ -218,7 +218,7 @@ class _Zstd:
         plain: bytes = self._inflate.decompress(data)
         return plain
 
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         return False
 
 

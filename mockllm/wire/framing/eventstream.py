@@ -61,21 +61,21 @@ def encode(frame: Frame, _line_end: LineEnd = "lf") -> bytes:
 
 def message(headers: Iterable[tuple[str, str]], payload: bytes) -> bytes:
     """A frame with these headers, all of them strings."""
-    return framed(b"".join(map(_header, headers)), payload)
+    return frame_bytes(b"".join(map(_header, headers)), payload)
 
 
-def framed(headers: bytes, payload: bytes) -> bytes:
+def frame_bytes(headers: bytes, payload: bytes) -> bytes:
     """A frame with these bytes as its headers."""
     size = PRELUDE + len(headers) + len(payload) + CHECKSUM
-    return checked(prelude(size, len(headers)) + headers + payload)
+    return with_checksum(prelude(size, len(headers)) + headers + payload)
 
 
 def prelude(size: int, headers: int) -> bytes:
     """The first bytes of a frame of so many bytes, and with so many of headers."""
-    return checked(struct.pack(">II", size, headers))
+    return with_checksum(struct.pack(">II", size, headers))
 
 
-def checked(data: bytes) -> bytes:
+def with_checksum(data: bytes) -> bytes:
     """Bytes with their checksum behind them."""
     return data + struct.pack(">I", zlib.crc32(data))
 
@@ -202,10 +202,10 @@ def parts(data: bytes) -> dict[str, Span]:
     }
 
 
-def repaired(data: bytes) -> bytes:
+def repair(data: bytes) -> bytes:
     """A message whose payload was changed, with the right lengths and checksums."""
     begin, end = parts(data)["payload"]
-    return framed(data[PRELUDE:begin], data[begin:end])
+    return frame_bytes(data[PRELUDE:begin], data[begin:end])
 
 
 EVENTSTREAM = Carrier(
@@ -215,6 +215,6 @@ EVENTSTREAM = Carrier(
     MessageScanner,
     block,
     parts,
-    repaired,
+    repair,
 )
 """Amazon Bedrock."""

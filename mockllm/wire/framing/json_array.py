@@ -44,7 +44,7 @@ class ElementScanner:
         return elements
 
     def close(self) -> list[Span]:
-        """Nothing: an element that is not whole is none."""
+        """Nothing: incomplete elements are dropped."""
         return []
 
     def _structure(self, token: bytes, at: int, elements: list[Span]) -> None:

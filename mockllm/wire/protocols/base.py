@@ -268,7 +268,8 @@ class WireProtocol:
             form of this API. Error bodies of other forms are kept as they are.
         error_headers: the headers of an error answer, from the seed and the error.
         headers: the headers of a successful answer; the argument is whether it is streamed.
-        stated: what of `service_tier` and `fingerprint` in `Reply` its answers have a field for.
+        reply_fields: those of `service_tier` and `fingerprint` in `Reply` that its answers have a
+            field for.
         choices: how an answer has several choices; None: it has one, whatever a scenario says.
         project: the turn without everything that this protocol cannot express: the result of
             `fold(decode(encode(expand(turn))))`. docs/protocols.md describes the difference.
@@ -301,8 +302,8 @@ class WireProtocol:
             resource. Those that `headers` has for the same limits have the same names.
         quota_error: the error for a request that exceeds a limit; None: that is the `rate_limit` of
             `service_errors`.
-        numbered: frames with the numbers that they have after so many others; None if the events
-            of the API have no numbers.
+        with_sequence_numbers: frames with the numbers that they have after so many others; None if
+            the events of the API have no numbers.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
         sdk: the types of answers in the SDK of the service; None if it has none.
     """
@@ -323,7 +324,7 @@ class WireProtocol:
     detect: Detection
     events: StreamEvents
     normalize: Normalisation
-    stated: tuple[str, ...] = ()
+    reply_fields: tuple[str, ...] = ()
     choices: Choices | None = None
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
@@ -346,7 +347,7 @@ class WireProtocol:
     service_errors: Mapping[str, ServiceError] = field(default_factory=lambda: SERVICE_ERRORS)
     quota_headers: Callable[[Target, Sequence[Level]], dict[str, str]] = lambda _target, _levels: {}
     quota_error: Callable[[Target, Excess], RequestError] | None = None
-    numbered: Callable[[list[Frame], int], list[Frame]] | None = None
+    with_sequence_numbers: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
     sdk: SdkTypes | None = None
 
@@ -447,7 +448,7 @@ def service_error(
     )
 
 
-def exceeded(protocol: WireProtocol, target: Target, excess: Excess) -> RequestError:
+def limit_error(protocol: WireProtocol, target: Target, excess: Excess) -> RequestError:
     """The error for a request that exceeds a limit, in the words of the service."""
     if protocol.quota_error is not None:
         return protocol.quota_error(target, excess)

@@ -17,7 +17,7 @@ Check = Callable[[str, Any], None]
 _NONE: Mapping[str, Check] = {}
 
 
-def _unworded(*about: object) -> RequestError:
+def _no_wording(*about: object) -> RequestError:
     raise AssertionError(f"the API has no words for this refusal: {about}")
 
 
@@ -43,9 +43,9 @@ class Checks:
     an_array: str
     an_integer: str = ""
     a_decimal: str = ""
-    missing: Callable[[str], RequestError] = _unworded
-    unknown: Callable[[str, str, tuple[str, ...]], RequestError] = _unworded
-    outside: Callable[[str, float, float, float | None, bool], RequestError] = _unworded
+    missing: Callable[[str], RequestError] = _no_wording
+    unknown: Callable[[str, str, tuple[str, ...]], RequestError] = _no_wording
+    outside: Callable[[str, float, float, float | None, bool], RequestError] = _no_wording
     item: str = "{}[{}]"
     null_is_missing: bool = True
 
@@ -99,13 +99,13 @@ class Checks:
             expected: the name of such an array in messages, if it has one of its own.
         """
 
-        def checked(where: str, value: object) -> None:
+        def check_items(where: str, value: object) -> None:
             if not isinstance(value, list):
                 raise self.wrong_type(where, expected or self.an_array, value)
             for i, item in enumerate(value):
                 check(self.item.format(where, i), item)
 
-        return checked
+        return check_items
 
     def fields(self, required: Mapping[str, Check], others: Mapping[str, Check] = _NONE) -> Check:
         """A check for an object with valid fields; unknown fields are allowed.

@@ -11,7 +11,7 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.wire.protocols.base import Decoder, Encoder, Reply, WireProtocol
 
 
-def decoded(protocol: WireProtocol, frames: Iterable[Frame]) -> tuple[Turn, str]:
+def decode_turn(protocol: WireProtocol, frames: Iterable[Frame]) -> tuple[Turn, str]:
     """The turn of a stream's frames, and the model that they name; "" if they name none."""
     decoder = protocol.decoder()
     events = [event for frame in frames for event in decoder.decode(frame)]

@@ -111,7 +111,7 @@ def _credentials(api: str) -> tuple[str, ...]:
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
-def unproxied(environment: Mapping[str, str]) -> dict[str, str]:
+def proxy_exemptions(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that exempt this machine from a proxy; {} where no proxy is set.
 
     Args:

@@ -22,7 +22,7 @@ from mockllm.core.errors import MockLLMError
 from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, Turn
 from mockllm.wire.protocols.base import WireProtocol, dumps
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.records import Fields, Json, Normalisation, ObjectPlace
 from mockllm.wire.protocols.values import json_object
 
@@ -169,7 +169,7 @@ def added_fields(
             continue  # the protocol does not send it in answer to this request
         always = name == "event" and any("type" in item for item in theirs)
         search = _Search(protocol, texts, others, always=always)
-        fields = search.added(mine, theirs, _paths(place, streamed=streamed)[0])
+        fields = search.find(mine, theirs, _paths(place, streamed=streamed)[0])
         if fields:
             added[name] = fields
     field = _reasoning_field(protocol, recorded, streamed=streamed)
@@ -201,7 +201,7 @@ def added_to_error(
         message: of the error, which is no such field under another name.
     """
     search = _Search(protocol, frozenset((message,)), frozenset(), always=False)
-    fields = search.added([encoded], [recorded], "")
+    fields = search.find([encoded], [recorded], "")
     after: Json = json.loads(json.dumps(encoded))
     merge(after, fields)
     read = protocol.decode_error(after)
@@ -249,7 +249,7 @@ class _Search:
         self._others = others
         self._always = always
 
-    def added(self, ours: Sequence[Json], theirs: Sequence[Json], path: str) -> Json:
+    def find(self, ours: Sequence[Json], theirs: Sequence[Json], path: str) -> Json:
         """The fields of `theirs` with one value, which `ours` do not have; at a path."""
         fields: Json = {}
         for key in dict.fromkeys(key for item in theirs for key in item):
@@ -263,7 +263,7 @@ class _Search:
                 objects = [item[key] for item in ours if isinstance(item.get(key), dict)]
                 if 0 < len(objects) < len(ours):
                     continue  # an error, say: with fields of it every event would have one
-                deeper = self.added(objects, values, inner)
+                deeper = self.find(objects, values, inner)
                 if deeper and (not self._always or len(values) == len(theirs)):
                     fields[key] = deeper
             elif not any(key in item for item in ours) and self._is_constant(values, len(theirs)):
@@ -324,6 +324,6 @@ def _read(
         frames = [Frame(dumps(event), event=event.get("type")) for event in encoded]
         if extra:
             frames = [_with_fields(protocol, frame, extra) for frame in frames]
-        return decoded(protocol, frames)[0]
+        return decode_turn(protocol, frames)[0]
     except (MockLLMError, ValueError):
         return None

@@ -537,7 +537,7 @@ def page_size(target: Target, default: int, most: int) -> int:
     return size
 
 
-def listed(values: list[Json], after: str | None, limit: int) -> Json:
+def list_page(values: list[Json], after: str | None, limit: int) -> Json:
     """A page of a list of objects with ids: those behind the id `after`."""
     ids = [value["id"] for value in values]
     start = ids.index(after) + 1 if after in ids else 0

@@ -39,7 +39,7 @@ class ClientRequests:
             the API has no field for is left out.
         parameters: the parameters in a body, as `write` takes them. Values of another kind than the
             API's count as absent.
-        continued: the body of the next request, from the previous body, the id of its answer, the
+        next_body: the body of the next request, from the previous body, the id of its answer, the
             messages since (the answer, then results or a text of the user), and the answer's calls.
         path: the path and query of a request for a streamed answer; `{model}` is replaced.
         service: the base URL of the service that defines the API.
@@ -62,7 +62,7 @@ class ClientRequests:
 
     write: Callable[[Request, Parameters], Json]
     parameters: Callable[[Fields], Parameters]
-    continued: Callable[[Json, str, Sequence[Message], Sequence[ToolCall]], Json]
+    next_body: Callable[[Json, str, Sequence[Message], Sequence[ToolCall]], Json]
     path: str
     service: str
     group: str
@@ -90,13 +90,13 @@ class ClientRequests:
         echoes = tuple(CallEcho(call.id, call.name, call.arguments) for call in calls)
         pairs = zip(echoes, results, strict=True)
         given = [Message("tool", text, call_id=call.id, name=call.name) for call, text in pairs]
-        return self.continued(body, answer, [Message("assistant", calls=echoes), *given], calls)
+        return self.next_body(body, answer, [Message("assistant", calls=echoes), *given], calls)
 
     def next_message(self, body: Json, answer: str, text: str, user: str) -> Json:
         """The body with the next user text after an answer without calls, from the previous body,
         the id of its answer, the text of that answer, and the user text."""
         messages = [Message("assistant", text), Message("user", user)]
-        return self.continued(body, answer, messages, ())
+        return self.next_body(body, answer, messages, ())
 
 
 def with_messages(body: Fields, *messages: Json) -> Json:
@@ -291,15 +291,15 @@ class Choices:
     and then joined to the others.
 
     Args:
-        wanted: how many an answer has, by the `options` of its request.
-        alone: the options of an answer whose only choice is one of them, by its number.
+        count: how many an answer has, by the `options` of its request.
+        single: the options of an answer whose only choice is one of them, by its number.
         join_frames: one stream of the frames of all choices, in the order in which they are sent.
             The turn is that of the first choice, with the usage of all of them.
         join_bodies: one body of the bodies of all choices.
     """
 
-    wanted: Callable[[Any], int]
-    alone: Callable[[Any, int], Any]
+    count: Callable[[Any], int]
+    single: Callable[[Any, int], Any]
     join_frames: Callable[[Sequence[NumberedFrame], Turn, Any], list[tuple[int, Frame]]]
     join_bodies: Callable[[Sequence[Json]], Json]
 
@@ -314,14 +314,14 @@ class Background:
 
     Args:
         is_asked: whether the request with this body asks for it.
-        unfinished: the answer in a state other than `done`, from the answer when it is done.
+        until_done: the answer in a state other than `done`, from the answer when it is done.
         events_before: how many events of the stream a client has that asks for the others, from
             the target of its look-up; None where it asks for no stream.
         not_cancelled: the error for an answer that is not made in the background.
     """
 
     is_asked: Callable[[Fields], bool]
-    unfinished: Callable[[Fields, JobState], Json]
+    until_done: Callable[[Fields, JobState], Json]
     events_before: Callable[[Target], int | None]
     not_cancelled: Callable[[str], RequestError]
 

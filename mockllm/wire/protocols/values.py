@@ -237,11 +237,11 @@ def mapped_text(
         opaque: the names of fields whose values have no text of the model.
     """
 
-    def mapped(value: Any, change: Callable[[str], str], depth: int = 0) -> Any:
+    def map_texts(value: Any, change: Callable[[str], str], depth: int = 0) -> Any:
         if depth == _DEEPEST:
             return value
         if isinstance(value, list):
-            return [mapped(item, change, depth + 1) for item in value]
+            return [map_texts(item, change, depth + 1) for item in value]
         if not isinstance(value, dict):
             return value
         changed = {}
@@ -249,10 +249,10 @@ def mapped_text(
             if isinstance(item, str) and is_text(name, value):
                 changed[name] = change(item)
             else:
-                changed[name] = item if name in opaque else mapped(item, change, depth + 1)
+                changed[name] = item if name in opaque else map_texts(item, change, depth + 1)
         return changed
 
-    return mapped
+    return map_texts
 
 
 class StopReasons:

@@ -35,7 +35,7 @@ def joined_answers(messages: Sequence[Message]) -> list[Message]:
     return joined
 
 
-def paired(
+def pair_results(
     messages: Sequence[Message], *, make_ids: bool = True, ids_may_lack: bool = False
 ) -> list[Message]:
     """The messages where each result has the id and a name of its call. A result without an id is
@@ -55,11 +55,11 @@ def paired(
             message = replace(message, calls=tuple(calls))
         waiting += message.calls
         is_result = message.role == "tool"
-        out.append(_identified(message, waiting, ids_may_lack) if is_result else message)
+        out.append(_with_call(message, waiting, ids_may_lack) if is_result else message)
     return out
 
 
-def _identified(result: Message, waiting: list[CallEcho], ids_may_lack: bool) -> Message:
+def _with_call(result: Message, waiting: list[CallEcho], ids_may_lack: bool) -> Message:
     # Two calls may have one name and equal arguments: then only their order tells them apart.
     for call in waiting:
         by_id = result.call_id and (call.id or not ids_may_lack)
@@ -118,10 +118,10 @@ def arguments_value(call: CallEcho) -> Json | str:
 # The next request of a conversation
 
 
-def continued(
+def history_appender(
     write: Callable[[Sequence[Message]], list[Json]],
 ) -> Callable[[Json, str, Sequence[Message], Sequence[ToolCall]], Json]:
-    """A function for `ClientRequests.continued`, from the writer of an API's messages, where each
+    """A function for `ClientRequests.next_body`, from the writer of an API's messages, where each
     request has all `messages`."""
     return lambda body, _answer, messages, _calls: with_messages(body, *write(messages))
 

@@ -23,13 +23,13 @@ from mockllm.play.quirks.samples import (
 from mockllm.scenario.model import Wire
 from mockllm.wire.framing.sse import decode
 from mockllm.wire.protocols import PROTOCOLS
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.cases import for_all
 
 
 def _turn_of(chunks: tuple[bytes, ...], api: str) -> Turn:
     """The turn of a reader that discards events as the SSE specification requires."""
-    return decoded(PROTOCOLS[api], decode(b"".join(chunks)))[0].whole()
+    return decode_turn(PROTOCOLS[api], decode(b"".join(chunks)))[0].whole()
 
 
 @for_all("sample", [TEXT, TEXT_AND_CALL, REASONING_AND_CALL, TWO_SAME])

@@ -13,7 +13,7 @@ from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, si
 from mockllm.play.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.dump import dump
 from mockllm.wire.protocols import PROTOCOLS
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.apis import CALLING
 
 APIS = tuple(PROTOCOLS)
@@ -49,7 +49,7 @@ def test_a_variation_keeps_the_expected_outcome(api, scenario, variation) -> Non
         assert varied.expected == plain.expected
         assert varied.reaction == plain.reaction
         protocol = PROTOCOLS[api]
-        turn = decoded(protocol, protocol.usual.decode(b"".join(varied.chunks)))[0].whole()
+        turn = decode_turn(protocol, protocol.usual.decode(b"".join(varied.chunks)))[0].whole()
         assert turn.text == varied.expected.text
         names = [call.name for call in varied.expected.tool_calls]
         assert [call.name for call in turn.tool_calls] == names

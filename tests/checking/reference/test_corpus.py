@@ -9,7 +9,7 @@ from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.checking.reference.playing import by_bytes, cut_at, differences
 from tests.corpus import corpus_recordings, needs_corpus
-from tools.corpus import Recording, decoded
+from tools.corpus import Recording, decode_turn
 
 DIFFERENCES = {
     # Snowflake sends no finish reason, only `[DONE]`. A proxy whose upstream died ends a stream in
@@ -41,7 +41,7 @@ def test_there_are_recordings():
 def test_both_readings_of_a_recording_agree(name):
     """Text, calls, finish and usage are the same, however the bytes are cut."""
     one = recorded()[name]
-    turn, _ = decoded(PROTOCOLS[one.api], decode(one.stream))
+    turn, _ = decode_turn(PROTOCOLS[one.api], decode(one.stream))
     outcome = by_bytes(one.api, [one.stream]).outcome
     assert not differences(turn, one.api, outcome)
     complete = (one.api, one.name) not in DIFFERENCES

@@ -14,7 +14,7 @@ from mockllm.checking.material import kit_scenarios
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Usage
 from mockllm.scenario.model import Scenario
 from mockllm.wire.protocols import PROTOCOLS
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.cases import for_all
 from tests.checking.reference.playing import Run, by_events
 
@@ -82,7 +82,7 @@ def test_the_decoder_gets_the_expected_outcome(api: str, scenario: Scenario) -> 
     """Text, reasoning, refusal and calls of the neutral turn are the expected ones."""
     for position in range(len(scenario.turns)):
         one = case(single(scenario, position), api)
-        turn, _ = decoded(PROTOCOLS[api], PROTOCOLS[api].usual.decode(b"".join(one.chunks)))
+        turn, _ = decode_turn(PROTOCOLS[api], PROTOCOLS[api].usual.decode(b"".join(one.chunks)))
         expected = one.expected
         assert (turn.text, turn.reasoning, turn.refusal) == (
             expected.text,

@@ -12,7 +12,7 @@ from mockllm.checking.material import kit_scenarios
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.scenario.model import Scenario
 from mockllm.wire.protocols import PROTOCOLS
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.cases import for_all
 from tests.checking.reference.playing import by_bytes, cut_at, differences
 
@@ -49,7 +49,7 @@ def test_decoder_and_reference_read_the_same(api: str, scenario: Scenario) -> No
     """Text, calls, finish, usage and errors agree; a body has what its stream has."""
     one = case(scenario, api)
     data = b"".join(one.chunks)
-    turn, _ = decoded(PROTOCOLS[api], PROTOCOLS[api].usual.decode(data))
+    turn, _ = decode_turn(PROTOCOLS[api], PROTOCOLS[api].usual.decode(data))
     assert not differences(turn, api, by_bytes(api, [data]).outcome)
     if one.body is not None and turn.error is None:
         assert content(PROTOCOLS[api].decode_body(one.body)) == content(turn)

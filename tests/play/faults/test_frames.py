@@ -171,10 +171,10 @@ def test_parts_cover_a_block_and_repairing_a_right_one_changes_nothing(carrier: 
     spans = sorted(carrier.parts(block).values())
     assert [end for _, end in spans[:-1]] == [begin for begin, _ in spans[1:]]
     assert (spans[0][0], spans[-1][1]) == (0, len(block))
-    assert carrier.repaired(block) == block
+    assert carrier.repair(block) == block
     if carrier is EVENTSTREAM:
         begin, end = carrier.parts(block)["payload"]
-        repaired = carrier.repaired(block[:begin] + b'{"other": 1}' + block[end:])
+        repaired = carrier.repair(block[:begin] + b'{"other": 1}' + block[end:])
         assert carrier.decode(repaired) == [Frame('{"other": 1}', "name")]
         assert struct.unpack(">I", repaired[-4:])[0] == zlib.crc32(repaired[:-4])
 

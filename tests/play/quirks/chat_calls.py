@@ -14,7 +14,7 @@ from mockllm.core.turn import Turn
 from mockllm.play.quirks.base import Quirk, Variant
 from mockllm.wire.framing.sse import decode
 from mockllm.wire.protocols import PROTOCOLS
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.openai_chat.request import Options
 from tests.clients.oracle import read_arguments
 from tests.play.quirks import chat_laws as laws
@@ -50,7 +50,7 @@ called = st.one_of(
 
 def read(timed: Iterable[TimedBytes]) -> Turn:
     """The turn that our own decoder reads from a stream."""
-    return decoded(PROTOCOLS["chat"], decode(b"".join(part.data for part in timed)))[0]
+    return decode_turn(PROTOCOLS["chat"], decode(b"".join(part.data for part in timed)))[0]
 
 
 SHARED = ("chat-placeholder-null-string", "chat-id-shared")

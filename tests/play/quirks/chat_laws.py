@@ -22,7 +22,7 @@ from mockllm.scenario.model import Scenario, Wire
 from mockllm.wire.framing.sse import decode
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply, dumps
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.openai_chat.request import Options
 from tests.play.quirks.meaning import expected_turn
 from tests.play.quirks.playing import frames, plain, play
@@ -135,7 +135,7 @@ def reads_back(quirks: Iterable[Quirk], turn: Turn, *, but: tuple[str, ...] = ()
         if name in but:
             continue
         found = streamed(turn, Options(stream_usage=True), name)
-        got, _ = decoded(CHAT, _frames(found))
+        got, _ = decode_turn(CHAT, _frames(found))
         expected = expected_turn(name, variant, projected)
         assert (name, _summed(got)) == (name, _summed(expected))
 

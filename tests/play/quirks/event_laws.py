@@ -20,7 +20,7 @@ from mockllm.play.replay.compilation.encoding import stream
 from mockllm.scenario.model import Wire
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.strategies import parts, turns
 
 _ODD_DATA = (
@@ -108,7 +108,7 @@ def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:
 def read(timed: list[TimedBytes], api: str) -> Turn:
     """The turn that our own decoder reads."""
     protocol = PROTOCOLS[api]
-    return decoded(protocol, protocol.usual.decode(b"".join(part.data for part in timed)))[0]
+    return decode_turn(protocol, protocol.usual.decode(b"".join(part.data for part in timed)))[0]
 
 
 def summary(turn: Turn, *, ids: bool = True) -> dict[str, Any]:

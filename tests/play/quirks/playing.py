@@ -18,7 +18,7 @@ from mockllm.scenario.model import Scenario, Wire
 from mockllm.wire.framing.carrier import Carrier
 from mockllm.wire.framing.sse import SSE
 from mockllm.wire.protocols import PROTOCOLS
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 
 __all__ = ["Context", "change_frames", "decoded_turn", "events", "frames", "plain", "play"]
 
@@ -69,4 +69,4 @@ def events(answer: HttpAnswer) -> list[Any]:
 def decoded_turn(answer: HttpAnswer, api: str) -> Turn:
     """The turn that our own decoder, which is lenient, reads from an answer."""
     protocol = PROTOCOLS[api]
-    return decoded(protocol, protocol.usual.decode(b"".join(answer.data)))[0]
+    return decode_turn(protocol, protocol.usual.decode(b"".join(answer.data)))[0]

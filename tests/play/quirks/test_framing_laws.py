@@ -22,7 +22,7 @@ from mockllm.play.replay.compilation.encoding import stream
 from mockllm.scenario.model import Wire
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.cases import for_all
 from tests.play.quirks.meaning import expected_turn
 from tests.play.quirks.playing import decoded_turn, frames, plain, play
@@ -203,7 +203,7 @@ def test_separators_are_at_the_declared_positions(api, turn):
 
     def joined(timed):
         data = b"".join(part.data for part in timed)
-        return decoded(protocol, protocol.usual.decode(data))[0].whole()
+        return decode_turn(protocol, protocol.usual.decode(data))[0].whole()
 
     quirk = NAMED["sse-unicode-line-separators"]
     for variant in quirk.variants:

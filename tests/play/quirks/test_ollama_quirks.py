@@ -18,7 +18,7 @@ from mockllm.play.replay.compilation.encoding import stream
 from mockllm.scenario.model import Scenario, Wire
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.ollama.objects import Options
 from tests.play.quirks.meaning import expected_turn
 from tests.play.quirks.playing import plain, play
@@ -130,7 +130,7 @@ def test_what_quirks_mean(turn: Turn) -> None:
 def _decoded(turn: Turn, reply: Reply, quirk: Quirk, variant: Variant) -> Turn:
     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
     parts = stream((turn,), OLLAMA, reply, Wire(quirks=(name,)))
-    return decoded(OLLAMA, OLLAMA.usual.decode(b"".join(part.data for part in parts)))[0]
+    return decode_turn(OLLAMA, OLLAMA.usual.decode(b"".join(part.data for part in parts)))[0]
 
 
 def _comparable(turn: Turn, variant: Variant) -> Any:

@@ -16,7 +16,7 @@ from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import dumps
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.entries import played_entry
 
 WITH_TOOLS = tuple(name for name, api in PROTOCOLS.items() if api.client.tool_fields)
@@ -70,7 +70,7 @@ class Talk:
         assert answered.answer.status == 200, answer
         options = self.protocol.options(replace(self._request(), stream=True))
         frames = self.protocol.carrier(options).decode(answer)
-        turn, _ = decoded(self.protocol, frames)
+        turn, _ = decode_turn(self.protocol, frames)
         calls = tuple(CallEcho(call.id, call.name, call.arguments) for call in turn.tool_calls)
         self.messages.append(Message("assistant", turn.text, calls))
         return turn

@@ -26,7 +26,7 @@ from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import CALLING
 from tests.corpus import CORPUS, needs_corpus
 from tests.play.tapes.making import Sent, taped
-from tools.corpus import decoded
+from tools.corpus import decode_turn
 
 APIS = tuple(PROTOCOLS)
 
@@ -123,7 +123,7 @@ def test_the_conversation_of_a_scenario(api):
     assert found[0].request_body == found[1].request_body
     protocol = PROTOCOLS[api]
     for position, one in ((0, found[1]), (1, found[2]), (2, found[3])):
-        turn, _ = decoded(protocol, protocol.usual.decode(one.body))
+        turn, _ = decode_turn(protocol, protocol.usual.decode(one.body))
         expected = resolve(scenario, position, api)
         assert turn.text == expected.text
         calls = [call.parse_arguments() for call in expected.tool_calls] if api in CALLING else []

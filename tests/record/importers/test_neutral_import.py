@@ -14,7 +14,7 @@ from mockllm.play.tapes.captured import detected, load_tape, request_of
 from mockllm.play.tapes.recorded_turn import recorded_error, recorded_turn
 from mockllm.record.importers.batch import import_files
 from mockllm.record.recording.store.folder import Folder
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.corpus import needs_corpus, recorded_files, suite_files
 
 pytestmark = [needs_corpus, pytest.mark.slow]
@@ -54,7 +54,7 @@ def difference_of_turn(scenario, index):
     answer = Replayer().answer(Selection(bare, index, index), request, protocol)
     body = b"".join(answer.data)
     carrier = protocol.carrier(protocol.options(request))
-    sent = decoded(protocol, carrier.decode(body))[0] if answer.streamed else None
+    sent = decode_turn(protocol, carrier.decode(body))[0] if answer.streamed else None
     sent = sent or protocol.decode_body(json.loads(body))
     recorded = recorded_turn(one, protocol, streamed=tape.streamed).turn
     if recorded.finish is None:  # a body without a finish gets the usual one

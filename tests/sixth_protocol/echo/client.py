@@ -49,7 +49,7 @@ def _entry(message: Message) -> Json:
     return {**entry, **({"cues": cues} if cues else {})}
 
 
-def _continued(
+def _next_body(
     body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     return {**body, "dialogue": [*body["dialogue"], *_entries(messages)]}
@@ -58,7 +58,7 @@ def _continued(
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda _: Parameters(),
-    continued=_continued,
+    next_body=_next_body,
     path="/echo/v2/speak",
     service="https://echo.example",
     group="echo",

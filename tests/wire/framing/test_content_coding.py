@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mockllm.core.errors import WireError
 from mockllm.core.http import TimedBytes
 from mockllm.wire.framing import content_coding
-from mockllm.wire.framing.content_coding import codings, decompressed
+from mockllm.wire.framing.content_coding import codings, decompress
 from tests.cases import for_all
 
 
@@ -54,7 +54,7 @@ def timed(data, cuts):
 
 
 def plain(data, coding, cuts=()):
-    found = decompressed(timed(data, cuts), coding, "a.har 3")
+    found = decompress(timed(data, cuts), coding, "a.har 3")
     return b"".join(part.data for part in found)
 
 
@@ -66,7 +66,7 @@ every_cut = st.sets(st.integers(0, 250), max_size=5) | st.just(range(400))
 def test_decompression_at_any_cuts(coding, pack, data, cuts):
     """The chunks join to the body, and each has the time at which its last byte could be
     decompressed."""
-    found = decompressed(timed(pack(data), cuts), coding)
+    found = decompress(timed(pack(data), cuts), coding)
     assert b"".join(part.data for part in found) == data
     assert all(part.data for part in found)
     assert [part.at for part in found] == sorted({part.at for part in found})
@@ -168,9 +168,9 @@ def test_without_the_packages():
     code = """
 import sys
 sys.modules["brotli"] = sys.modules["zstandard"] = None
-from mockllm.wire.framing.content_coding import codings, decompressed
+from mockllm.wire.framing.content_coding import codings, decompress
 print(codings())
-decompressed((), "br", "x")
+decompress((), "br", "x")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "('gzip', 'x-gzip', 'deflate')\n"

@@ -22,7 +22,7 @@ from mockllm.wire.framing import (
     sse,
 )
 from mockllm.wire.framing.carrier import Carrier
-from mockllm.wire.framing.content_coding import codings, decompressed
+from mockllm.wire.framing.content_coding import codings, decompress
 from mockllm.wire.protocols.route_matching import CARRIERS
 from tests.wire.framing.test_content_coding import PACKED
 from tests.wire.framing.work import Work
@@ -134,7 +134,7 @@ def test_every_coding(name: str, shape: str, piece: int) -> None:
 
     def unpack(data: bytes) -> None:
         with suppress(MockLLMError):
-            decompressed(tuple(TimedBytes(0, part) for part in _cut(data, piece)), coding)
+            decompress(tuple(TimedBytes(0, part) for part in _cut(data, piece)), coding)
 
     work = Work(content_coding)
     _assert_linear(work, lambda size: unpack(_make(shape, size)))

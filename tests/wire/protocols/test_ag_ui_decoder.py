@@ -12,7 +12,7 @@ from mockllm.core.events import Frame, StreamError
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.wire.protocols.ag_ui.decoder import _HANDLERS, Decoder
 from mockllm.wire.protocols.ag_ui.protocol import PROTOCOL
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 
 Json = dict[str, Any]
 START: Json = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
@@ -25,7 +25,7 @@ def frame(value: Json) -> Frame:
 
 def read(*values: Json) -> Turn:
     """The turn of a stream of events."""
-    return decoded(PROTOCOL, map(frame, values))[0]
+    return decode_turn(PROTOCOL, map(frame, values))[0]
 
 
 def message(id: str, *texts: str, kind: str = "TEXT") -> list[Json]:

@@ -13,7 +13,7 @@ from mockllm.core.request import CallEcho, Message
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply, dumps
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.cases import for_all
 
 API = PROTOCOLS["cohere"]
@@ -146,7 +146,7 @@ def end(finish: Any = "COMPLETE", **delta: Any) -> Frame:
 
 
 def read(*frames: Frame) -> Turn:
-    return decoded(API, frames)[0]
+    return decode_turn(API, frames)[0]
 
 
 def test_usage() -> None:

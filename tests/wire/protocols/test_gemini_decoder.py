@@ -22,7 +22,7 @@ from mockllm.core.turn import (
     ToolCall,
     Turn,
 )
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.gemini.fields import compact
 from mockllm.wire.protocols.gemini.protocol import PROTOCOL
 from tests.strategies import json_values, objects, texts
@@ -37,7 +37,7 @@ def read(*chunks: Any) -> Turn:
 
 
 def of_frames(frames: list[Frame]) -> Turn:
-    return decoded(PROTOCOL, frames)[0]
+    return decode_turn(PROTOCOL, frames)[0]
 
 
 def chunk(*parts: Any, finish: str | None = None, **fields: Any) -> Json:

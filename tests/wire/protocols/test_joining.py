@@ -16,7 +16,7 @@ from mockllm.play.replay.compilation.encoding import stream
 from mockllm.scenario.model import Wire
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.strategies import turns
 
 
@@ -30,7 +30,7 @@ def _played(turn: Turn, api: str, wire: Wire | None) -> list[str]:
 
 
 def _decoded(data: list[str], api: str) -> Turn:
-    return decoded(PROTOCOLS[api], map(Frame, data))[0].whole()
+    return decode_turn(PROTOCOLS[api], map(Frame, data))[0].whole()
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from mockllm.record.importers.reading import Unread, whole
 from mockllm.record.recording.drafting.turns import draft_turn
 from mockllm.wire.framing import sse
 from mockllm.wire.protocols.base import Reply, WireProtocol
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.route_matching import Detected, detect
 from mockllm.wire.protocols.values import json_object, mapping, string
 from tests.corpus import CORPUS, needs_corpus
@@ -134,7 +134,7 @@ def test_the_fields_are_those_of_the_newest_answers(api: str) -> None:
         streamed = request.stream
         if streamed:
             frames = [Frame(json.dumps(value)) for value in values]
-            turn, _ = decoded(protocol, frames)
+            turn, _ = decode_turn(protocol, frames)
         else:
             turn = protocol.decode_body(values[0])
         usage = turn.usage or TokenUsage(0, 0)

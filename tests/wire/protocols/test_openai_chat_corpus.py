@@ -15,7 +15,7 @@ from mockllm.core.events import Frame, Start, TextDelta, Timed, Usage
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.wire.framing import sse
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
 from tests.corpus import needs_corpus, recorded_streams
@@ -61,7 +61,7 @@ chunks = objects(
 @given(st.lists(chunks | json_values, max_size=5))
 def test_nothing_makes_the_decoder_fail(items: list[Any]) -> None:
     """Chunks with any JSON decode to a turn."""
-    turn, _ = decoded(PROTOCOL, [Frame(json.dumps(item)) for item in items])
+    turn, _ = decode_turn(PROTOCOL, [Frame(json.dumps(item)) for item in items])
     assert isinstance(turn, Turn)
 
 

@@ -15,7 +15,7 @@ from mockllm.core.turn import Opaque, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.play.replay.client_requests import first_body
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply, dumps
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.openai_completions.request import Options
 from tests.cases import for_all
 
@@ -132,7 +132,7 @@ def chunk(text: Any = "", index: int = 0, finish: str | None = None, **fields: A
 
 
 def read(*chunks: Any) -> Turn:
-    return decoded(API, frames(*chunks))[0]
+    return decode_turn(API, frames(*chunks))[0]
 
 
 def test_streams_of_other_servers() -> None:
@@ -165,7 +165,7 @@ def test_other_choices_and_what_follows_the_end_are_kept() -> None:
 )
 def test_errors_in_the_stream(frame: Frame) -> None:
     """They end the answer."""
-    turn = decoded(API, [*frames(chunk("a")), frame])[0]
+    turn = decode_turn(API, [*frames(chunk("a")), frame])[0]
     assert (turn.text, turn.error) == ("a", StreamError("gone", "server_error"))
 
 

@@ -23,7 +23,7 @@ from mockllm.core.turn import (
     Turn,
 )
 from mockllm.wire.framing import sse
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.openai_responses.decoder import Decoder
 from mockllm.wire.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
@@ -41,7 +41,7 @@ def decoded_turn(*events: dict[str, Any] | str) -> Turn:
             event = {**event, "type": "response." + event["type"]}
         data = event if isinstance(event, str) else json.dumps(event)
         frames.append(sse.Frame(data))
-    return decoded(PROTOCOL, frames)[0]
+    return decode_turn(PROTOCOL, frames)[0]
 
 
 def added(index: int | None, **item: Any) -> dict[str, Any]:

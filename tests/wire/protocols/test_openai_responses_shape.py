@@ -18,7 +18,7 @@ from mockllm.record.importers import vcr
 from mockllm.record.importers.reading import Unread
 from mockllm.wire.framing.sse import SSEDecoder
 from mockllm.wire.protocols.base import Reply
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from mockllm.wire.protocols.openai_responses.encoder import encode_body
 from mockllm.wire.protocols.openai_responses.protocol import PROTOCOL
 from tests.cases import for_all
@@ -105,7 +105,7 @@ def reencoded(request: dict[str, Any], events: list[dict[str, Any]]) -> Paths:
     frames = SSEDecoder().decode(
         b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events)
     )
-    return by_kind(encoded(request, decoded(PROTOCOL, frames)[0]))
+    return by_kind(encoded(request, decode_turn(PROTOCOL, frames)[0]))
 
 
 NEW = [number for number, (_, events) in enumerate(recordings()) if created(events) > NEWEST]

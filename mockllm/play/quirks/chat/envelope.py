@@ -311,7 +311,7 @@ _NULLABLE = ("content", "refusal")
 
 
 def _progress(items: list[Item], context: Context) -> list[Item]:
-    """An event between the chunks that is none."""
+    """A foreign event between chunks."""
     first = next(chunks.choices_of(items), None)
     if first is None:
         return items

@@ -74,7 +74,7 @@ def _in_middle(
     middle = objects[len(objects) // 2]
     at, data = stream[middle].at, stream[middle].data
     begin, end = carrier.parts(data)["payload"]
-    changed = carrier.repaired(data[:begin] + change(data[begin:end]) + data[end:])
+    changed = carrier.repair(data[:begin] + change(data[begin:end]) + data[end:])
     return [*stream[:middle], TimedBytes(at, changed), *stream[middle + 1 :]]
 
 

@@ -217,7 +217,7 @@ def _made(
     turn = resolve(scenario, position, protocol.name, spec=spec)
     turns: Sequence[Turn] = (turn,)
     options = protocol.options(request)
-    count = protocol.choices.wanted(options) if protocol.choices is not None else 1
+    count = protocol.choices.count(options) if protocol.choices is not None else 1
     if count > 1:
         turns = resolve_choices(scenario, position, protocol.name, spec, turn, count)
     if duration and spec.timing is None and not turn.gaps:

@@ -146,7 +146,7 @@ def _placed(
 def _alone(protocol: WireProtocol, reply: Reply, number: int) -> Reply:
     """The reply as it is for a choice that is the only one."""
     assert protocol.choices is not None
-    return replace(reply, options=protocol.choices.alone(reply.options, number))
+    return replace(reply, options=protocol.choices.single(reply.options, number))
 
 
 def _grouped(

@@ -29,7 +29,7 @@ from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.compilation.http_answer import HttpAnswer, error_answer
 from mockllm.play.replay.quota_plan import Demand, Quota, charges, needs_request
 from mockllm.play.replay.sessions.exchange import Played
-from mockllm.wire.protocols.base import api_key, counted_tokens, exceeded
+from mockllm.wire.protocols.base import api_key, counted_tokens, limit_error
 
 TakeFromBuckets = Callable[[Sequence[Charge], float, bool], Awaitable[Taken]]
 """Carries out charges at a time, by force or not, as `mockllm.core.quotas.take`, on buckets that
@@ -101,7 +101,7 @@ class MeteredCall:
         protocol, target = self.call.protocol, self.call.target
         request = self.request or self.call.request
         model, stream = ("", False) if request is None else (request.model, request.stream)
-        error = exceeded(protocol, target, excess_of(self.used, self.charges, model))
+        error = limit_error(protocol, target, excess_of(self.used, self.charges, model))
         seed, headers = derive("exceeded", error.message), self.headers().items()
         answer = error_answer(protocol, error, seed, headers=headers)
         played = Played(

@@ -10,13 +10,13 @@ from mockllm.core.turn import ToolCall
 from mockllm.wire.protocols.openai_common import function_call
 from mockllm.wire.protocols.records import ClientRequests, Json, with_messages
 from mockllm.wire.protocols.values import function_tool
-from mockllm.wire.protocols.writing import joined_answers, paired, with_function_tools
+from mockllm.wire.protocols.writing import joined_answers, pair_results, with_function_tools
 
 
 def _write(request: Request, parameters: Parameters) -> Json:
     """The input of a run."""
     request = with_function_tools(request)
-    history = enumerate(joined_answers(paired(request.messages)), 1)
+    history = enumerate(joined_answers(pair_results(request.messages)), 1)
     return {
         "threadId": "thread_1",
         "runId": "run_1",
@@ -42,7 +42,7 @@ def _write_message(id: str, message: Message) -> Json:
     return written | ({"toolCalls": calls} if calls else {})
 
 
-def _continued(
+def _next_body(
     body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     count, run = len(body["messages"]), int(body["runId"].removeprefix("run_"))
@@ -56,7 +56,7 @@ def _continued(
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda _: Parameters(),
-    continued=_continued,
+    next_body=_next_body,
     path="/agui",
     service="http://localhost",
     group="agui",

@@ -228,7 +228,7 @@ def _message_chunk(assembly: Assembly, value: Fields, kind: Kind) -> _Events:
     return (delta(part, text),) if isinstance(text, str) else ()
 
 
-def _encrypted(assembly: Assembly, value: Fields) -> _Events:
+def _signature(assembly: Assembly, value: Fields) -> _Events:
     id, signature = string(value.get("entityId")), value.get("encryptedValue")
     kind: Kind = "call" if value.get("subtype") == "tool-call" else "reasoning"
     part = assembly.parts.get((kind, id))
@@ -299,7 +299,7 @@ _HANDLERS: dict[str, _Handler] = {
     "REASONING_END": _nothing,
     **_messages("REASONING_MESSAGE", "reasoning"),
     "REASONING_MESSAGE_CHUNK": partial(_message_chunk, kind="reasoning"),
-    "REASONING_ENCRYPTED_VALUE": _encrypted,
+    "REASONING_ENCRYPTED_VALUE": _signature,
     "THINKING_START": lambda _assembly, value: (None,) if value.get("title") else (),
     "THINKING_END": _nothing,
     **_messages("THINKING_TEXT_MESSAGE", "reasoning"),

@@ -122,12 +122,12 @@ class Encoder:
             case ToolCall(signature=signature):
                 return [
                     frame_of("TOOL_CALL_END", toolCallId=id),
-                    *_encrypted("tool-call", id, signature),
+                    *_signature_frames("tool-call", id, signature),
                 ]
             case Reasoning(signature=signature):
                 return [
                     frame_of("REASONING_MESSAGE_END", messageId=id),
-                    *_encrypted("message", id, signature),
+                    *_signature_frames("message", id, signature),
                     frame_of("REASONING_END", messageId=id),
                 ]
         return [frame_of("TEXT_MESSAGE_END", messageId=id)]
@@ -148,7 +148,7 @@ class Encoder:
         return self._run("RUN_FINISHED", usage=usage)
 
 
-def _encrypted(subtype: str, id: str, signature: str | None) -> list[Frame]:
+def _signature_frames(subtype: str, id: str, signature: str | None) -> list[Frame]:
     if signature is None:
         return []
     fields = {"subtype": subtype, "entityId": id, "encryptedValue": signature}

@@ -64,7 +64,7 @@ def _items(body: bytes) -> dict[str, WorkItem]:
     return items
 
 
-def _found(call: JobCall, id: str) -> tuple[_Batch, Work] | None:
+def _find_batch(call: JobCall, id: str) -> tuple[_Batch, Work] | None:
     """The batch with an id, and what its requests get; None where there is none."""
     kept = call.jobs.find(id)
     if kept is None:
@@ -73,9 +73,9 @@ def _found(call: JobCall, id: str) -> tuple[_Batch, Work] | None:
     return _Batch(id, tuple(items)), call.jobs.work(id, tuple(items.values()))
 
 
-def _named(call: JobCall) -> tuple[_Batch, Work]:
+def _batch_in_path(call: JobCall) -> tuple[_Batch, Work]:
     id = call.target.segments["batch_id"]
-    found = _found(call, id)
+    found = _find_batch(call, id)
     if found is None:
         raise RequestError(f"batch_id: no message batch {id!r}", status=404, param="batch_id")
     return found
@@ -120,12 +120,12 @@ def _create(call: JobCall) -> JobReply:
 
 
 def _show(call: JobCall) -> JobReply:
-    batch, work = _named(call)
+    batch, work = _batch_in_path(call)
     return JobReply(_object(call, batch, work.state(polled=True), work.outcomes))
 
 
 def _cancel(call: JobCall) -> JobReply:
-    batch, work = _named(call)
+    batch, work = _batch_in_path(call)
     state = work.state()
     if state != "pending":
         return JobReply(_object(call, batch, state, work.outcomes))
@@ -135,7 +135,7 @@ def _cancel(call: JobCall) -> JobReply:
 
 
 def _over(call: JobCall, what: str) -> tuple[_Batch, Work, JobState]:
-    batch, work = _named(call)
+    batch, work = _batch_in_path(call)
     state = work.state()
     if state == "pending":
         raise RequestError(f"batch_id: {batch.id} is still in progress, and {what}")
@@ -173,7 +173,7 @@ def _list(call: JobCall) -> JobReply:
     call.jobs.expect(ids)
 
     def show(id: str) -> Json:
-        found = _found(call, id)
+        found = _find_batch(call, id)
         assert found is not None
         batch, work = found
         return _object(call, batch, work.state(), work.outcomes)

@@ -17,12 +17,12 @@ from mockllm.wire.protocols.records import ClientRequests, Fields, Json
 from mockllm.wire.protocols.values import array, mapping, objects, tool_schema
 from mockllm.wire.protocols.writing import (
     arguments_value,
-    continued,
+    history_appender,
     is_url,
     joined_answers,
     known_type,
     leading_system,
-    paired,
+    pair_results,
     parameter_fields,
     read_parameters,
     with_function_tools,
@@ -42,7 +42,7 @@ _USUAL_TOKENS = 1024
 def _write(request: Request, parameters: Parameters) -> Json:
     """The body of a request."""
     request = with_function_tools(request)
-    system, history = leading_system(joined_answers(paired(request.messages)))
+    system, history = leading_system(joined_answers(pair_results(request.messages)))
     messages = _write_messages(history)
     thinking = _thinking(request, parameters)
     usual = _USUAL_TOKENS + (_LEAST_BUDGET if thinking else 0)
@@ -142,13 +142,13 @@ def _write_messages(messages: Sequence[Message]) -> list[Json]:
             written.append({"role": "user", "content": blocks})
             results = []
         else:
-            written += _given(results)
+            written += _result_messages(results)
             written.append({"role": message.role, "content": _content(message)})
             results = []
-    return [*written, *_given(results)]
+    return [*written, *_result_messages(results)]
 
 
-def _given(results: list[Json]) -> list[Json]:
+def _result_messages(results: list[Json]) -> list[Json]:
     return [{"role": "user", "content": results}] if results else []
 
 
@@ -234,7 +234,7 @@ def _latest_blocks(request: Request) -> Iterator[Fields]:
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
-    continued=continued(_write_messages),
+    next_body=history_appender(_write_messages),
     path="/v1/messages",
     service="https://api.anthropic.com",
     group="anthropic",

@@ -53,7 +53,7 @@ def decode_body(body: Fields) -> Turn:
     if body.get("error"):
         values: list[Fields] = [{**body, "type": "error"}]
     elif isinstance(content, list):
-        values = _unrolled(body, content)
+        values = _stream_values(body, content)
     else:
         raise no_body("a Messages body", "`content` (an array) or `error`", body)
     decoder = Decoder()
@@ -62,7 +62,7 @@ def decode_body(body: Fields) -> Turn:
     return fold(ev.Timed(0, event) for event in [*events, *decoder.close()])
 
 
-def _unrolled(body: Fields, content: list[Any]) -> list[Fields]:
+def _stream_values(body: Fields, content: list[Any]) -> list[Fields]:
     values: list[Fields] = [{"type": "message_start", "message": {**body, "content": []}}]
     values += _blocks(content)
     if body.get("stop_reason") is not None:
@@ -100,10 +100,10 @@ def _start(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
     start = ev.Start(string(message.get("id")), string(message.get("model")))
     blocks = array(message.get("content"))
     filled = not all(map(is_placeholder, blocks))
-    return [start, *_filled(decoder, message, _blocks(blocks))] if filled else [start]
+    return [start, *_message_events(decoder, message, _blocks(blocks))] if filled else [start]
 
 
-def _filled(decoder: Decoder, message: Fields, blocks: list[Fields]) -> list[ev.Event]:
+def _message_events(decoder: Decoder, message: Fields, blocks: list[Fields]) -> list[ev.Event]:
     """The events of a message that is complete in its start. Programmatic tool calling sends such
     messages: `message_stop` may follow at once, and the stop reason is in the start, too
     (langchain-ai/langchain#34406)."""

@@ -214,7 +214,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     for timed in expand(turn):
         for frame in encoder.encode(timed.event):
             accumulator.add(json_object(frame.data) or {})
-    return accumulator.error or accumulator.finished()
+    return accumulator.error or accumulator.body()
 
 
 class _Accumulator:
@@ -259,7 +259,7 @@ class _Accumulator:
             case "partial_json":
                 self._inputs[index] = self._inputs.get(index, "") + string(added)
 
-    def finished(self) -> Json:
+    def body(self) -> Json:
         """The message, with arguments as JSON values, and with the null fields of a body."""
         for index, text in self._inputs.items():
             if text:

@@ -35,20 +35,20 @@ _HOSTED = re.compile(r"\w+_(?:tool_use|tool_result|tool_listing)\Z|compaction\Z|
 _TAGS = tuple(sorted(_ANY + _USER + _SYSTEM + _ASSISTANT))
 
 
-def refused(where: str, problem: str) -> RequestError:
+def field_error(where: str, problem: str) -> RequestError:
     """An error in the service's form: the path of the field, a colon, the problem."""
     return RequestError(f"{where}: {problem}", param=where)
 
 
 def _outside(where: str, got: float, low: float, high: float | None, whole: bool) -> RequestError:
     relation, bound = ("greater", low) if got < low else ("less", high)
-    return refused(where, f"Input should be {relation} than or equal to {bound:g}")
+    return field_error(where, f"Input should be {relation} than or equal to {bound:g}")
 
 
 CHECKS = Checks(
-    lambda where, expected, _: refused(where, f"Input should be a valid {expected}"),
-    missing=lambda where: refused(where, "Field required"),
-    unknown=lambda where, _, known: refused(where, f"Input should be {_listed(known)}"),
+    lambda where, expected, _: field_error(where, f"Input should be a valid {expected}"),
+    missing=lambda where: field_error(where, "Field required"),
+    unknown=lambda where, _, known: field_error(where, f"Input should be {_alternatives(known)}"),
     a_string="string",
     an_object="dictionary",
     an_array="list",
@@ -60,7 +60,7 @@ CHECKS = Checks(
 TEXT, DICTIONARY = CHECKS.text, CHECKS.mapping
 
 
-def _listed(known: tuple[str, ...]) -> str:
+def _alternatives(known: tuple[str, ...]) -> str:
     *most, last = (f"'{value}'" for value in known)
     return f"{', '.join(most)} or {last}" if most else last
 
@@ -68,7 +68,7 @@ def _listed(known: tuple[str, ...]) -> str:
 def wrong_tag(where: str, kind: object, expected: str) -> RequestError:
     """The error for an object of an unknown `type`."""
     problem = f"Input tag '{kind}' found using 'type' does not match any of the expected tags"
-    return refused(where, f"{problem}: {expected}")
+    return field_error(where, f"{problem}: {expected}")
 
 
 def text_of(content: object) -> str:
@@ -141,13 +141,13 @@ def _result(block: Fields) -> Message:
 def check_messages(value: object) -> None:
     """Raises for a history that the service would refuse."""
     if not isinstance(value, list):
-        raise refused("messages", "Input should be a valid list")
+        raise field_error("messages", "Input should be a valid list")
     if not value:
-        raise refused("messages", "at least one message is required")
+        raise field_error("messages", "at least one message is required")
     for i, item in enumerate(value):
         _check_message(item, f"messages.{i}", last=i == len(value) - 1)
     if value[0]["role"] != "user":
-        raise refused("messages", 'first message must use the "user" role')
+        raise field_error("messages", 'first message must use the "user" role')
     _check_pairs(value)
 
 
@@ -159,7 +159,7 @@ def _check_message(item: Any, where: str, *, last: bool) -> None:
     _MESSAGE(where, item)
     role, content = item["role"], item["content"]
     if not content and not (last and role == "assistant"):
-        raise refused(
+        raise field_error(
             where,
             "all messages must have non-empty content except for the optional final assistant "
             "message",
@@ -172,38 +172,38 @@ def _check_block(block: Any, role: str, message: str, where: str) -> None:
     DICTIONARY(where, block)
     kind = block.get("type")
     if kind is None:
-        raise refused(f"{where}.type", "Field required")
+        raise field_error(f"{where}.type", "Field required")
     if not isinstance(kind, str) or (kind not in _TAGS and not _HOSTED.match(kind)):
         tags = ", ".join(f"'{tag}'" for tag in _TAGS)
         raise wrong_tag(where, kind, f"{tags}, or a block of a server tool")
     if (kind in _USER and role != "user") or (kind in _ASSISTANT and role != "assistant"):
         side = "user" if kind in _USER else "assistant"
-        raise refused(message, f"`{kind}` blocks can only be in `{side}` messages")
+        raise field_error(message, f"`{kind}` blocks can only be in `{side}` messages")
     check = _BLOCKS.get(kind)
     if check is not None:
         check(f"{where}.{kind}", block)
     if kind == "text" and not block["text"]:
-        raise refused("messages", "text content blocks must be non-empty")
+        raise field_error("messages", "text content blocks must be non-empty")
 
 
 def _check_id(where: str, value: object) -> None:
     TEXT(where, value)
     if not _ID.match(str(value)):
-        raise refused(where, "String should match pattern '^[a-zA-Z0-9_-]+$'")
+        raise field_error(where, "String should match pattern '^[a-zA-Z0-9_-]+$'")
 
 
 def _check_error(where: str, value: object) -> None:
     if value not in (True, False):
-        raise refused(where, "Input should be a valid boolean")
+        raise field_error(where, "Input should be a valid boolean")
 
 
 def _check_content(where: str, value: object) -> None:
     _TEXT_OR_LIST(where, value)
     for k, inner in enumerate(array(value)):
         if not isinstance(inner, Mapping) or not isinstance(inner.get("type"), str):
-            raise refused(f"{where}.{k}.type", "Field required")
+            raise field_error(f"{where}.{k}.type", "Field required")
         if inner["type"] == "text" and not isinstance(inner.get("text"), str):
-            raise refused(f"{where}.{k}.text.text", "Field required")
+            raise field_error(f"{where}.{k}.text.text", "Field required")
 
 
 _BLOCKS = {
@@ -239,13 +239,13 @@ def _check_pairs(value: list[Any]) -> None:
         leading = _answers(blocks, called)
         missing = [id for id in called if id not in leading]
         if missing:
-            raise _unanswered(caller, missing)
+            raise _results_missing(caller, missing)
         called = [block["id"] for _, block in blocks if block["type"] == "tool_use"]
         caller = run[-1][0]
         if len(set(called)) < len(called):
-            raise refused(f"messages.{caller}", "`tool_use` ids must be unique")
+            raise field_error(f"messages.{caller}", "`tool_use` ids must be unique")
     if called:
-        raise _unanswered(caller, called)
+        raise _results_missing(caller, called)
 
 
 def _answers(blocks: list[tuple[str, Fields]], called: list[str]) -> set[str]:
@@ -259,14 +259,14 @@ def _answers(blocks: list[tuple[str, Fields]], called: list[str]) -> set[str]:
             continue
         id = block["tool_use_id"]
         if id not in called:
-            raise refused(
+            raise field_error(
                 where,
                 f"unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each "
                 "`tool_result` block must have a corresponding `tool_use` block in the previous "
                 "message.",
             )
         if id in seen:
-            raise refused(
+            raise field_error(
                 where,
                 "each tool_use must have a single result. Found multiple `tool_result` blocks "
                 f"with id: {id}",
@@ -277,8 +277,8 @@ def _answers(blocks: list[tuple[str, Fields]], called: list[str]) -> set[str]:
     return leading
 
 
-def _unanswered(message: int, ids: list[str]) -> RequestError:
-    return refused(
+def _results_missing(message: int, ids: list[str]) -> RequestError:
+    return field_error(
         f"messages.{message}",
         "`tool_use` ids were found without `tool_result` blocks immediately after: "
         f"{', '.join(ids)}. Each `tool_use` block must have a corresponding `tool_result` block "

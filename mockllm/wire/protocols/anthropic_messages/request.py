@@ -22,8 +22,8 @@ from mockllm.wire.protocols.anthropic_messages.messages import (
     DICTIONARY,
     TEXT,
     check_messages,
+    field_error,
     messages,
-    refused,
     text_of,
     wrong_tag,
 )
@@ -133,14 +133,14 @@ _FOREIGN = frozenset(
 def _check(body: Fields) -> None:
     for name in ("model", "max_tokens", "messages"):
         if body.get(name) is None:
-            raise refused(name, "Field required")
+            raise field_error(name, "Field required")
     for name, value in body.items():
         if name in _FOREIGN:
-            raise refused(name, "Extra inputs are not permitted")
+            raise field_error(name, "Extra inputs are not permitted")
         if value is not None and name in _CHECKS:
             _CHECKS[name](name, value)
     if not body["model"]:
-        raise refused("model", "String should have at least 1 character")
+        raise field_error("model", "String should have at least 1 character")
     _check_system(body.get("system"))
     check_messages(body["messages"])
     _check_tools(body.get("tools") or [])
@@ -151,10 +151,10 @@ def _check(body: Fields) -> None:
 def _check_system(system: object) -> None:
     for i, block in enumerate(array(system)):
         if not isinstance(block, Mapping) or block.get("type") != "text":
-            raise refused(f"system.{i}.type", "Input should be 'text'")
+            raise field_error(f"system.{i}.type", "Input should be 'text'")
         TEXT(f"system.{i}.text", block.get("text"))
         if not block["text"]:
-            raise refused("system", "text content blocks must be non-empty")
+            raise field_error("system", "text content blocks must be non-empty")
 
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
@@ -176,29 +176,29 @@ def _check_tools(tools: list[Any]) -> None:
             )
         name = tool.get("name")
         if isinstance(name, str) and name in names:
-            raise refused("tools", "Tool names must be unique.")
+            raise field_error("tools", "Tool names must be unique.")
         names.add(string(name))
 
 
 def _check_name(where: str, name: object) -> None:
     TEXT(where, name)
     if not _NAME.match(str(name)):
-        raise refused(where, "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
+        raise field_error(where, "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
 
 
 def _check_schema(where: str, schema: Any) -> None:
     DICTIONARY(where, schema)
     if "type" not in schema:
-        raise refused(f"{where}.type", "Field required")
+        raise field_error(f"{where}.type", "Field required")
     if schema["type"] != "object":
-        raise refused(f"{where}.type", "Input should be 'object'")
+        raise field_error(f"{where}.type", "Input should be 'object'")
     if any(name in schema for name in ("oneOf", "allOf", "anyOf")):
-        raise refused(
+        raise field_error(
             where, "input_schema does not support oneOf, allOf, or anyOf at the top level"
         )
     properties = schema.get("properties") or {}
     if not isinstance(properties, Mapping) or not all(map(_is_schema, properties.values())):
-        raise refused(
+        raise field_error(
             where, "JSON schema is invalid. It must match JSON Schema draft 2020-12: `properties`"
         )
 
@@ -221,11 +221,11 @@ def _check_choice(body: Fields) -> None:
     if kind not in ("auto", "any", "tool", "none"):
         raise wrong_tag("tool_choice", kind, "'auto', 'any', 'tool', 'none'")
     if kind == "tool" and not isinstance(name, str):
-        raise refused("tool_choice.tool.name", "Field required")
+        raise field_error("tool_choice.tool.name", "Field required")
     if not tools and kind != "none":
-        raise refused("tool_choice", "may only be specified while providing `tools`")
+        raise field_error("tool_choice", "may only be specified while providing `tools`")
     if kind == "tool" and all(tool.get("name") != name for tool in tools):
-        raise refused("tool_choice", f"Tool '{name}' not found in provided tools")
+        raise field_error("tool_choice", f"Tool '{name}' not found in provided tools")
 
 
 _ENABLED = CHECKS.fields({"budget_tokens": CHECKS.number(1024, whole=True)})
@@ -244,6 +244,6 @@ def _check_thinking(body: Fields) -> None:
     budget = thinking["budget_tokens"]
     # With tools, interleaved thinking (a beta) lets the budget span several answers.
     if budget >= body["max_tokens"] and not body.get("tools"):
-        raise refused("max_tokens", "must be greater than `thinking.budget_tokens`")
+        raise field_error("max_tokens", "must be greater than `thinking.budget_tokens`")
     if mapping(body.get("tool_choice")).get("type") in ("any", "tool"):
-        raise refused("thinking", "may not be enabled when tool_choice forces tool use")
+        raise field_error("thinking", "may not be enabled when tool_choice forces tool use")

@@ -12,11 +12,11 @@ from mockllm.wire.protocols.records import ClientRequests, Fields, Json
 from mockllm.wire.protocols.values import mapping, objects, tool_schema
 from mockllm.wire.protocols.writing import (
     arguments_value,
-    continued,
+    history_appender,
     joined_answers,
     known_type,
     leading_system,
-    paired,
+    pair_results,
     parameter_fields,
     read_parameters,
     with_function_tools,
@@ -35,7 +35,7 @@ _BUDGET = 1024
 def _write(request: Request, parameters: Parameters) -> Json:
     """The body of a request."""
     request = with_function_tools(request)
-    system, history = leading_system(joined_answers(paired(request.messages)))
+    system, history = leading_system(joined_answers(pair_results(request.messages)))
     body: Json = {"messages": _write_messages(history)}
     if system:
         body["system"] = [{"text": system}]
@@ -103,7 +103,7 @@ def _write_messages(messages: Sequence[Message]) -> list[Json]:
 
 def _blocks(run: list[Message]) -> list[Json]:
     results = [_result(message) for message in run if message.role == "tool"]
-    others = [block for message in run if message.role != "tool" for block in _said(message)]
+    others = [block for message in run if message.role != "tool" for block in _content(message)]
     # The service refuses a blank text, and a message without blocks.
     return [*results, *others] or [{"text": "."}]
 
@@ -114,7 +114,7 @@ def _result(message: Message) -> Json:
     return {"toolResult": result}
 
 
-def _said(message: Message) -> Iterator[Json]:
+def _content(message: Message) -> Iterator[Json]:
     if message.text.strip():
         yield {"text": message.text}
     yield from _files(message.files)
@@ -148,7 +148,7 @@ def _files(files: Iterable[SentFile]) -> Iterator[Json]:
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
-    continued=continued(_write_messages),
+    next_body=history_appender(_write_messages),
     path="/model/{model}/converse-stream",
     body_path="/model/{model}/converse",
     service="https://bedrock-runtime.us-east-1.amazonaws.com",

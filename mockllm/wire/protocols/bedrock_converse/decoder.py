@@ -145,7 +145,7 @@ class Decoder:
             self._blocks[index] = _Block("")
             yield self._raw(frame)
             return
-        yield from _added(block, delta, reasoning)
+        yield from _delta_events(block, delta, reasoning)
 
     def block_stop(self, value: Fields, frame: Frame) -> Iterator[ev.Event]:
         """The events of `contentBlockStop`."""
@@ -190,7 +190,7 @@ def _kind(delta: Fields, reasoning: Fields) -> str:
     return "call" if "toolUse" in delta else "result" if "toolResult" in delta else ""
 
 
-def _added(block: _Block, delta: Fields, reasoning: Fields) -> Iterator[ev.Event]:
+def _delta_events(block: _Block, delta: Fields, reasoning: Fields) -> Iterator[ev.Event]:
     """The events of a delta of an open block."""
     if block.kind == "call":
         yield ev.ToolArgs(block.key, string(mapping(delta["toolUse"]).get("input")))
@@ -231,12 +231,12 @@ def decode_body(body: Fields) -> Turn:
     if not isinstance(message.get("content"), list):
         raise no_body("a Converse body", "`output.message.content` (an array) or `message`", body)
     decoder = Decoder()
-    frames = [Frame(dumps(value)) for value in _unrolled(body, message["content"])]
+    frames = [Frame(dumps(value)) for value in _stream_values(body, message["content"])]
     events = [event for frame in frames for event in decoder.decode(frame)]
     return fold(ev.Timed(0, event) for event in [*events, *decoder.close()])
 
 
-def _unrolled(body: Fields, content: list[Any]) -> Iterator[Json]:
+def _stream_values(body: Fields, content: list[Any]) -> Iterator[Json]:
     yield {"messageStart": {"role": "assistant"}}
     for index, block in enumerate(objects(content)):
         start, deltas = unrolled_block(block)

@@ -69,14 +69,14 @@ def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
 # Errors of invalid requests
 
 
-def refused(message: str, where: str) -> RequestError:
+def validation_error(message: str, where: str) -> RequestError:
     """An error for a request that the service refuses."""
     return RequestError(message, param=where, type="ValidationException")
 
 
 def _constraint(where: str, value: object, problem: str) -> RequestError:
     message = f"1 validation error detected: Value '{value}' at '{where}' failed to satisfy"
-    return refused(f"{message} constraint: Member must {problem}", where)
+    return validation_error(f"{message} constraint: Member must {problem}", where)
 
 
 def _missing(where: str) -> RequestError:
@@ -93,7 +93,7 @@ def _unknown(where: str, got: str, known: tuple[str, ...]) -> RequestError:
 
 
 def _wrong_type(where: str, expected: str, got: object) -> RequestError:
-    return refused(f"The value at {where or 'the body'} must be {expected}.", where)
+    return validation_error(f"The value at {where or 'the body'} must be {expected}.", where)
 
 
 CHECKS = Checks(

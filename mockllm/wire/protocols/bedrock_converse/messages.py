@@ -13,7 +13,7 @@ from typing import Any
 
 from mockllm.core.request import CallEcho, Message, SentFile
 from mockllm.wire.protocols.base import dumps
-from mockllm.wire.protocols.bedrock_converse.errors import CHECKS, TEXT, refused
+from mockllm.wire.protocols.bedrock_converse.errors import CHECKS, TEXT, validation_error
 from mockllm.wire.protocols.checks import Check
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import (
@@ -101,7 +101,7 @@ def _matching(pattern: str) -> Check:
     def check(where: str, value: object) -> None:
         TEXT(where, value)
         if not regex.fullmatch(str(value)):
-            raise refused(
+            raise validation_error(
                 f"1 validation error detected: Value '{value}' at '{where}' failed to satisfy "
                 f"constraint: Member must satisfy regular expression pattern: {pattern}",
                 where,
@@ -122,7 +122,7 @@ def _union(members: Mapping[str, Check]) -> Check:
         _ANY(where, value)
         if len(value) != 1 or not members.keys() & value.keys():
             known, got = ", ".join(members), ", ".join(value) or "none"
-            raise refused(
+            raise validation_error(
                 f"The object at {where} must have exactly one of the members {known}; it has "
                 f"{got}.",
                 where,
@@ -137,7 +137,7 @@ def _text_check(where: str, value: object) -> None:
     TEXT(where, value)
     if not str(value).strip():
         place = where.removesuffix(".text")
-        raise refused(
+        raise validation_error(
             f"The text field in the ContentBlock object at {place} is blank. Add text to the text "
             "field, and try again.",
             where,
@@ -176,20 +176,20 @@ def check_messages(where: str, value: Any) -> None:
     """Raises for a history that the service would refuse."""
     _MESSAGES(where, value)
     if not value or value[0]["role"] == "assistant":
-        raise refused("A conversation must start with a user message. Try again.", where)
+        raise validation_error("A conversation must start with a user message. Try again.", where)
     called: list[str] = []
     for i, item in enumerate(value):
         ids = [string(use.get("toolUseId")) for use in _members(item["content"], "toolUse")]
         results = [string(r.get("toolUseId")) for r in _members(item["content"], "toolResult")]
         missing = [id for id in called if id not in results]
         if missing:
-            raise refused(
+            raise validation_error(
                 f"Expected toolResult blocks at {where}.{i}.content for the following Ids: "
                 f"{', '.join(missing)}",
                 f"{where}.{i}.content",
             )
         if len(results) > len(called) or len(set(results)) < len(results):
-            raise refused(
+            raise validation_error(
                 f"The number of toolResult blocks at {where}.{i}.content exceeds the number of "
                 "toolUse blocks of previous turn.",
                 f"{where}.{i}.content",

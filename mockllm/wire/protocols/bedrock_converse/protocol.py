@@ -61,7 +61,7 @@ PROTOCOL = WireProtocol(
     service_errors=errors.SERVICE_ERRORS,
     quota_error=aws.quota_error,
     headers=errors.answer_headers,
-    stated=("service_tier",),
+    reply_fields=("service_tier",),
     project=projection(Encoder, Decoder, None),
     client=CLIENT,
     detect=records.Detection(request=_is_request, answer=_is_answer, identity=lambda _: Start()),

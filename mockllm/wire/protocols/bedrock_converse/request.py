@@ -12,7 +12,7 @@ from mockllm.core.http import Target
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.wire.protocols.base import Lookup, counted_tokens
 from mockllm.wire.protocols.bedrock_converse import API
-from mockllm.wire.protocols.bedrock_converse.errors import CHECKS, TEXT, refused
+from mockllm.wire.protocols.bedrock_converse.errors import CHECKS, TEXT, validation_error
 from mockllm.wire.protocols.bedrock_converse.messages import (
     NAME,
     check_messages,
@@ -93,7 +93,7 @@ def _wants_reasoning(fields: Fields) -> bool:
 def _check_schema(where: str, value: Any) -> None:
     CHECKS.fields({"json": CHECKS.mapping})(where, value)
     if value["json"].get("type") != "object":
-        raise refused(
+        raise validation_error(
             f"The value at {where}.json.type must be one of the following: object.", where
         )
 
@@ -105,7 +105,9 @@ _TOOL = CHECKS.fields({}, {"toolSpec": _SPEC, "cachePoint": CHECKS.mapping})
 def _check_choice(where: str, value: Any) -> None:
     CHECKS.mapping(where, value)
     if len(value) != 1 or not value.keys() & {"auto", "any", "tool"}:
-        raise refused(f"The object at {where} must have exactly one of auto, any, tool.", where)
+        raise validation_error(
+            f"The object at {where} must have exactly one of auto, any, tool.", where
+        )
     if "tool" in value:
         CHECKS.fields({"name": NAME})(f"{where}.tool", value["tool"])
 
@@ -140,17 +142,21 @@ def _check(body: Fields) -> None:
     _BODY("", body)
     config = body.get("toolConfig")
     if config is None and has_tool_blocks(body["messages"]):
-        raise refused(
+        raise validation_error(
             "The toolConfig field must be defined when using toolUse and toolResult content "
             "blocks.",
             "toolConfig",
         )
     specs = _specs(mapping(config))
     if config is not None and not config["tools"]:
-        raise refused("The toolConfig.tools list must have at least 1 item.", "toolConfig.tools")
+        raise validation_error(
+            "The toolConfig.tools list must have at least 1 item.", "toolConfig.tools"
+        )
     chosen = mapping(mapping(mapping(config).get("toolChoice")).get("tool")).get("name")
     if chosen is not None and all(spec["name"] != chosen for spec in specs):
-        raise refused(f"The tool {chosen!r} of toolChoice is not among the tools.", "toolConfig")
+        raise validation_error(
+            f"The tool {chosen!r} of toolChoice is not among the tools.", "toolConfig"
+        )
 
 
 # Lookups
@@ -163,5 +169,7 @@ def count_tokens(lookup: Lookup) -> Json:
     if body is None and "invokeModel" in input:
         body = json_object(base64_bytes(mapping(input["invokeModel"]).get("body")))
     if not isinstance(body, Mapping):
-        raise refused("input must have converse, or invokeModel with a body in base64.", "input")
+        raise validation_error(
+            "input must have converse, or invokeModel with a body in base64.", "input"
+        )
     return {"inputTokens": counted_tokens(parse(body, lookup.target, False))}

@@ -10,10 +10,10 @@ from mockllm.wire.protocols.openai_common import function_call
 from mockllm.wire.protocols.records import ClientRequests, Json
 from mockllm.wire.protocols.values import function_tool
 from mockllm.wire.protocols.writing import (
-    continued,
     data_url,
+    history_appender,
     joined_answers,
-    paired,
+    pair_results,
     parameter_fields,
     read_parameters,
     with_function_tools,
@@ -34,7 +34,7 @@ def _write(request: Request, parameters: Parameters) -> Json:
     request = with_function_tools(request)
     body: Json = {
         "model": request.model,
-        "messages": _write_messages(joined_answers(paired(request.messages))),
+        "messages": _write_messages(joined_answers(pair_results(request.messages))),
         **({"stream": True} if request.stream else {}),
     }
     if request.tools:
@@ -76,7 +76,7 @@ def _message(message: Message) -> Json:
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, body.get),
-    continued=continued(_write_messages),
+    next_body=history_appender(_write_messages),
     path="/v2/chat",
     service="https://api.cohere.com",
     group="cohere",

@@ -184,13 +184,13 @@ class Decoder:
 
     def _cites(self, citations: list[Json]) -> Iterator[ev.Event]:
         for citation in citations:
-            part = self._cited(citation)
+            part = self._cited_part(citation)
             if part is not None:
                 if not part.used:
                     yield self._delta(part, "")
                 yield from fields.read_cites(citation, part.key)
 
-    def _cited(self, citation: Fields) -> _Part | None:
+    def _cited_part(self, citation: Fields) -> _Part | None:
         """The text that a citation belongs to: it may come after the end of it."""
         if citation.get("type") == "PLAN":
             return self._plan
@@ -217,7 +217,7 @@ class Decoder:
         logprobs: Json = {"logprobs": {}} if body.get("logprobs") else {}
         contents = [mapping(content) for content in array(message.get("content"))]
         blocks = [
-            {"index": index, **_wrapped(content=content), **logprobs}
+            {"index": index, **_message_delta(content=content), **logprobs}
             for index, content in enumerate(contents)
         ]
         texts = (index for index, content in enumerate(contents) if "thinking" not in content)
@@ -227,14 +227,14 @@ class Decoder:
         if string(message.get("tool_plan")):
             yield from self.tool_plan({"delta": {"message": message}})
         for index, call in enumerate(objects(message.get("tool_calls"))):
-            yield from self.call_start({"index": index, **_wrapped(tool_calls=call)})
+            yield from self.call_start({"index": index, **_message_delta(tool_calls=call)})
         for block in blocks[first:]:
             yield from self.content_delta(block)
         yield from self._cites(objects(message.get("citations")))
         yield from self._ending(body.get("finish_reason"), None, body.get("usage"))
 
 
-def _wrapped(**message: object) -> Json:
+def _message_delta(**message: object) -> Json:
     return {"delta": {"message": message}}
 
 

@@ -82,7 +82,7 @@ def _read(body: bytes) -> tuple[Fields, Sequence[Fields]]:
     return given, requests
 
 
-def _found(call: JobCall, name: str) -> tuple[_Batch, Work] | None:
+def _find_batch(call: JobCall, name: str) -> tuple[_Batch, Work] | None:
     """The batch of that name, and what its requests get; None where there is none."""
     kept = call.jobs.find(name)
     if kept is None:
@@ -98,9 +98,9 @@ def _body(request: Fields) -> Json:
     return {name: value for name, value in request.items() if name != "model"}
 
 
-def _named(call: JobCall) -> tuple[_Batch, Work]:
+def _batch_in_path(call: JobCall) -> tuple[_Batch, Work]:
     name = _name(call.target.segments["batch_id"])
-    found = _found(call, name)
+    found = _find_batch(call, name)
     if found is None:
         raise RequestError(f"Requested entity was not found: {name}.", status=404)
     return found
@@ -161,18 +161,18 @@ def _create(call: JobCall) -> JobReply:
 
 
 def _show(call: JobCall) -> JobReply:
-    batch, work = _named(call)
+    batch, work = _batch_in_path(call)
     return JobReply(_object(batch, work.state(polled=True), work))
 
 
 def _cancel(call: JobCall) -> JobReply:
     """Nothing; the next poll says what became of it."""
-    _named(call)[1].cancel()
+    _batch_in_path(call)[1].cancel()
     return JobReply({})
 
 
 def _delete(call: JobCall) -> JobReply:
-    call.jobs.delete(_named(call)[0].name)
+    call.jobs.delete(_batch_in_path(call)[0].name)
     return JobReply({})
 
 
@@ -182,7 +182,7 @@ def _list(call: JobCall) -> JobReply:
     call.jobs.expect(names)
     batches = [name for name in names if call.jobs.find(name) is not None]
     start, size = _number(call.target, "pageToken", 0), _number(call.target, "pageSize", _MOST)
-    found = [_found(call, name) for name in batches[start : start + size]]
+    found = [_find_batch(call, name) for name in batches[start : start + size]]
     shown = [_object(batch, work.state(), work) for batch, work in filter(None, found)]
     more = {"nextPageToken": str(start + size)} if start + size < len(batches) else {}
     return JobReply({"operations": shown, **more})

@@ -45,14 +45,14 @@ def _chunks(
         if not isinstance(chunk, dict) or "candidates" not in chunk:
             yield at, frame
             continue
-        candidates, counted = _numbered(chunk.pop("candidates"), number), {}
+        candidates, counted = _with_index(chunk.pop("candidates"), number), {}
         if usage is not None:
             so_far = visible * count // len(frames)
             counted = {"usageMetadata": fields.write_usage(usage, so_far, reply)}
         yield at, Frame(fields.wire({"candidates": candidates} | counted | {**chunk, **counted}))
 
 
-def _numbered(candidates: object, number: int) -> list[Json]:
+def _with_index(candidates: object, number: int) -> list[Json]:
     return [{**one, "index": number} if number else one for one in objects(candidates)]
 
 
@@ -63,6 +63,6 @@ def join_bodies(bodies: Sequence[Json]) -> Json:
     candidates = [
         candidate
         for number, body in enumerate(bodies)
-        for candidate in _numbered(body.get("candidates"), number)
+        for candidate in _with_index(body.get("candidates"), number)
     ]
     return {**bodies[0], "candidates": candidates}

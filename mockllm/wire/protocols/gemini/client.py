@@ -24,7 +24,7 @@ from mockllm.wire.protocols.writing import (
     arguments_value,
     joined_answers,
     known_type,
-    paired,
+    pair_results,
     parameter_fields,
     read_parameters,
     with_function_tools,
@@ -45,7 +45,7 @@ def _write(request: Request, parameters: Parameters) -> Json:
     request = with_function_tools(request)
     system = [message.text for message in request.messages if message.role == "system"]
     others = [message for message in request.messages if message.role != "system"]
-    body: Json = {"contents": _write_contents(joined_answers(paired(others, make_ids=False)))}
+    body: Json = {"contents": _write_contents(joined_answers(pair_results(others, make_ids=False)))}
     if any(system):
         body["systemInstruction"] = {"parts": [{"text": "\n".join(filter(None, system))}]}
     if request.tools:
@@ -182,7 +182,7 @@ def _latest_calls(request: Request) -> Iterator[Fields]:
     return (part for part in latest if _name(part) is not None)
 
 
-def _continued(
+def _next_body(
     body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     """The history goes on without the ids of calls, and with their signatures."""
@@ -196,7 +196,7 @@ def _continued(
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, partial(get, get(body, "generationConfig"))),
-    continued=_continued,
+    next_body=_next_body,
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
     body_path="/v1beta/models/{model}:generateContent",
     service="https://generativelanguage.googleapis.com",

@@ -23,7 +23,7 @@ from mockllm.wire.protocols.values import (
     sent_files,
     string,
 )
-from mockllm.wire.protocols.writing import paired
+from mockllm.wire.protocols.writing import pair_results
 
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."
 _ROLES = ("user", "model", "function")
@@ -64,7 +64,7 @@ def messages(contents: object) -> list[Message]:
             out.append(Message("assistant", text_of(content), echoes))
         elif isinstance(content, Mapping):
             out += _user_messages(content)
-    return paired(out, make_ids=False)
+    return pair_results(out, make_ids=False)
 
 
 def without_ids(history: list[Message]) -> list[Message]:
@@ -219,7 +219,9 @@ def _check_turns(contents: list[Any]) -> None:
         results = [get(part, "functionResponse") for part in parts]
         results = [result for result in results if result is not None]
         if results and not calls:
-            raise _unpaired("function response turn comes immediately after a function call turn.")
+            raise _pairing_error(
+                "function response turn comes immediately after a function call turn."
+            )
         _check_answered(calls, results)
         calls = []
     _check_answered(calls, [])
@@ -227,18 +229,18 @@ def _check_turns(contents: list[Any]) -> None:
 
 def _check_answered(calls: list[Any], results: list[Any]) -> None:
     if len(calls) != len(results):
-        raise _unpaired(
+        raise _pairing_error(
             "the number of function response parts is equal to the number of function call parts "
             "of the function call turn."
         )
     names = {call["name"] for call in calls}
     for result in results:
         if result["name"] not in names:
-            raise _unpaired(
+            raise _pairing_error(
                 f"function response '{result['name']}' has a function call of the same name in the "
                 "function call turn."
             )
 
 
-def _unpaired(rule: str) -> RequestError:
+def _pairing_error(rule: str) -> RequestError:
     return RequestError(f"Please ensure that {rule}", param="contents")

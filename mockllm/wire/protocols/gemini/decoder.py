@@ -22,7 +22,7 @@ from mockllm.core.turn import Media, Opaque, Part, ServerTool, Text, Turn
 from mockllm.wire.protocols.base import no_body
 from mockllm.wire.protocols.gemini import API, fields
 from mockllm.wire.protocols.gemini.errors import error_of
-from mockllm.wire.protocols.gemini.grounding import cites_of, merged
+from mockllm.wire.protocols.gemini.grounding import cites_of, merge_cites
 from mockllm.wire.protocols.gemini.logprobs import has_logprobs
 from mockllm.wire.protocols.gemini.media import read_media
 from mockllm.wire.protocols.gemini.partial import ArgumentsWriter
@@ -147,7 +147,7 @@ class Decoder:
         rest = {name: value for name, value in candidate.items() if name not in _READ and value}
         if known:
             del rest["logprobsResult"]
-        self._cites = merged(self._cites, cites_of(candidate.get("groundingMetadata")))
+        self._cites = merge_cites(self._cites, cites_of(candidate.get("groundingMetadata")))
         if rest.get("finishMessage") == fields.CALLS_MESSAGE:
             del rest["finishMessage"]
         if not _trivial(candidate.get("safetyRatings")):
@@ -272,7 +272,7 @@ class Decoder:
         call, self._call = self._call, None
         if call is None:
             return
-        text = call.writer.unfinished() if cut else call.writer.end()
+        text = call.writer.brace_if_empty() if cut else call.writer.end()
         if text:
             yield ev.ToolArgs(call.part, text)
         yield ev.PartEnd(call.part)

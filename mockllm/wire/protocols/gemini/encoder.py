@@ -93,7 +93,7 @@ class Encoder:
                     # The decoder may drop such a frame, so nothing may depend on its time.
                     return self._raw(frame)
                 late = self._late()
-                self._signatures.sent(None)
+                self._signatures.note(None)
                 return [*late, *self._raw(frame)]
             case ev.Finish() if self._ended:
                 return [Frame(raw=fields.ARRAY_END)] if self._options.array else []
@@ -121,31 +121,31 @@ class Encoder:
         self, kind: Kind, text: str, signature: str = "", more: Json | None = None
     ) -> list[Frame]:
         late = self._late()
-        self._signatures.sent(kind, signature)
+        self._signatures.note(kind, signature)
         thought = {"thought": True} if kind == "thought" else {}
         weight = len(text) if kind == "text" else 0
-        part = {"text": text, **thought, **_signed(signature)}
+        part = {"text": text, **thought, **_signature_field(signature)}
         return [*late, self._part(part, weight, more)]
 
     def _late(self) -> list[Frame]:
         signature = self._signatures.flush()
-        return [self._part({"text": "", **_signed(signature)})] if signature else []
+        return [self._part({"text": "", **_signature_field(signature)})] if signature else []
 
     # Images and sounds
 
     def _media(self, event: ev.MediaDelta) -> list[Frame]:
         late = self._late()
         signature = self._signatures.of_media(event.part, self._turn.parts[event.part])
-        self._signatures.sent(None)
+        self._signatures.note(None)
         part = write_media(event.media_type, event.data)
-        return [*late, self._part({**part, **_signed(signature)})]
+        return [*late, self._part({**part, **_signature_field(signature)})]
 
     # Frames
 
     def _frame(self, value: Json, *, last: bool = False) -> Frame:
-        return self._framed(fields.wire(value), last=last)
+        return self._chunk_frame(fields.wire(value), last=last)
 
-    def _framed(self, text: str, *, last: bool = False) -> Frame:
+    def _chunk_frame(self, text: str, *, last: bool = False) -> Frame:
         """One chunk: an event, or an element of the JSON array with its separator. Without
         `alt=sse` the service sends one array."""
         if not self._options.array:
@@ -204,11 +204,11 @@ class Encoder:
         call = self._turn.parts[part]
         assert isinstance(call, ToolCall)
         signature = self._signatures.of_call(call)
-        self._signatures.sent(None)
+        self._signatures.note(None)
         value = {"functionCall": {"name": call.name, **given}}
         if self._options.ids and call.id:
             value["functionCall"]["id"] = call.id
-        return self._part({**value, **_signed(signature)}, self._weight(part))
+        return self._part({**value, **_signature_field(signature)}, self._weight(part))
 
     def _end_part(self, part: int) -> list[Frame]:
         match self._turn.parts[part]:
@@ -218,7 +218,7 @@ class Encoder:
                 parts = [sent for sent in (call_part(tool), result_part(tool)) if sent is not None]
                 late = self._late() if parts else []
                 if parts:
-                    self._signatures.sent(None)
+                    self._signatures.note(None)
                 return [*late, *map(self._part, parts)]
         return []
 
@@ -238,7 +238,7 @@ class Encoder:
             return [frame]
         if frame.data is None or fields.json_value(frame.data) is fields.NO_JSON:
             return []
-        return [self._framed(frame.data)]
+        return [self._chunk_frame(frame.data)]
 
     def _finish(self, event: ev.Finish) -> list[Frame]:
         malformed = any(arguments is None for arguments in self._arguments.values())
@@ -248,7 +248,9 @@ class Encoder:
             feedback = {"promptFeedback": {"blockReason": blocked}, **self._tail(True)}
             return [self._frame(feedback, last=True)]
         *before, signature = ["", *self._signatures.last()]
-        frames = [self._part({"text": "", **_signed(earlier)}) for earlier in before if earlier]
+        frames = [
+            self._part({"text": "", **_signature_field(earlier)}) for earlier in before if earlier
+        ]
         candidate = {**self._last_content(reason, signature), "finishReason": reason}
         more: Json = {"safetyRatings": fields.SAFETY_RATINGS} if reason == "SAFETY" else {}
         text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
@@ -260,7 +262,7 @@ class Encoder:
         """The content of the last chunk: usually an empty text. The service sends none for a
         blocked answer, and no parts if the limit was reached while thinking."""
         if signature:
-            part = {"text": "", **_signed(signature)}
+            part = {"text": "", **_signature_field(signature)}
             return {"content": {"parts": [part], "role": "model"}}
         finish = fields.read_finish(reason, calls=False)
         if finish is not None and finish.reason == "content_filter":
@@ -274,7 +276,7 @@ def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _signed(signature: str) -> Json:
+def _signature_field(signature: str) -> Json:
     return {"thoughtSignature": signature} if signature else {}
 
 
@@ -306,7 +308,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
         for item in expand(turn)
         for frame in encoder.encode(item.event)
     ]
-    body = _joined([value for value in values if isinstance(value, dict)])
+    body = _merge_chunks([value for value in values if isinstance(value, dict)])
     if "candidates" in body:
         first = body["candidates"][0]
         first |= _only_in_bodies(first, turn, options)
@@ -325,7 +327,7 @@ def _only_in_bodies(candidate: Fields, turn: Turn, options: fields.Options) -> J
     return sums
 
 
-def _joined(chunks: Iterable[Json]) -> Json:
+def _merge_chunks(chunks: Iterable[Json]) -> Json:
     candidate: Json = {}
     parts: list[Json] = []
     joined: list[Json] = []

@@ -44,13 +44,13 @@ _SIZES = {
 
 def _batch_embed_contents(body: Fields, target: Target) -> Json:
     """The vectors of several contents, in their order."""
-    requests = _listed(body, "requests")
+    requests = _items(body, "requests")
     return {"embeddings": [_embedding(request, target) for request in requests]}
 
 
 def _predict(body: Fields, target: Target) -> Json:
     """The vectors of several texts, in the form of Vertex AI's predictions."""
-    instances = _listed(body, "instances")
+    instances = _items(body, "instances")
     size = _dimensions(get(body, "parameters"), target)
     texts = [string(get(instance, "content")) for instance in instances]
     return {
@@ -80,7 +80,7 @@ def _images(body: Fields, target: Target) -> Json:
     if kind not in (None, "image/png"):
         message = "outputOptions.mimeType: mockllm makes image/png alone; a scenario with a 'route'"
         raise RequestError(f"{message} can answer with a file", param="outputOptions")
-    prompts = [string(get(instance, "prompt")) for instance in _listed(body, "instances")]
+    prompts = [string(get(instance, "prompt")) for instance in _items(body, "instances")]
     if not all(prompts):
         raise RequestError("instances: each must have a prompt", param="instances")
     return {
@@ -108,7 +108,7 @@ def _embedding(request: object, target: Target) -> Json:
     return {"values": list(unit_vector(text_of(content), size))}
 
 
-def _listed(body: Fields, name: str) -> Sequence[object]:
+def _items(body: Fields, name: str) -> Sequence[object]:
     items = get(body, name)
     if not isinstance(items, list) or not 0 < len(items) <= _MOST_REQUESTS:
         raise RequestError(f"{name}: must be a list of 1 to {_MOST_REQUESTS} items", param=name)

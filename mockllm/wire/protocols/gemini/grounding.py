@@ -77,7 +77,7 @@ def _passages(supports: list[Any]) -> dict[int, str]:
     return passages
 
 
-def merged(known: list[Cite], more: list[Cite]) -> list[Cite]:
+def merge_cites(known: list[Cite], more: list[Cite]) -> list[Cite]:
     """The citations of a stream so far: services repeat those of earlier chunks, or do not."""
     if more[: len(known)] == known:
         return more

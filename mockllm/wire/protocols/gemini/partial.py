@@ -87,7 +87,7 @@ def parse_path(path: object) -> tuple[_Step, ...]:
         name, index, quoted = match.groups()
         step: _Step | None = int(index) if index else name
         if quoted:
-            step = _unquoted(quoted)
+            step = _unquote(quoted)
         if step is None:
             return ()
         steps.append(step)
@@ -95,15 +95,15 @@ def parse_path(path: object) -> tuple[_Step, ...]:
     return tuple(steps)
 
 
-def _unquoted(text: str) -> str | None:
+def _unquote(text: str) -> str | None:
     if text[0] == "'":
-        inner = re.sub(r"\\.|\"", _requoted, text[1:-1], flags=re.DOTALL)
+        inner = re.sub(r"\\.|\"", _change_quotes, text[1:-1], flags=re.DOTALL)
         text = f'"{inner}"'
     value = json_value(text)
     return None if value is NO_JSON else str(value)
 
 
-def _requoted(match: re.Match[str]) -> str:
+def _change_quotes(match: re.Match[str]) -> str:
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 
@@ -159,7 +159,7 @@ class ArgumentsWriter:
         self._open.clear()
         return text
 
-    def unfinished(self) -> str:
+    def brace_if_empty(self) -> str:
         """The text that makes arguments without any element those of an unfinished object."""
         return "" if self._open else "{"
 

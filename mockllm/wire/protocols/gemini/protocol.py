@@ -99,10 +99,10 @@ PROTOCOL = WireProtocol(
     service_errors=errors.SERVICE_ERRORS,
     quota_error=errors.quota_error,
     headers=errors.answer_headers,
-    stated=("service_tier",),
+    reply_fields=("service_tier",),
     choices=records.Choices(
-        wanted=attrgetter("candidates"),
-        alone=lambda options, _: replace(options, candidates=1, array=False),
+        count=attrgetter("candidates"),
+        single=lambda options, _: replace(options, candidates=1, array=False),
         join_frames=join_candidates,
         join_bodies=join_bodies,
     ),

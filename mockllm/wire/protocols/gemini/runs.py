@@ -103,7 +103,7 @@ class Signatures:
         self._seen: dict[int, int] = {}
         self._placed: set[int] = set()
 
-    def sent(self, kind: Kind | None, signature: str = "") -> None:
+    def note(self, kind: Kind | None, signature: str = "") -> None:
         """Notes what was sent: a text, a thought, or something else."""
         if kind != self._kind or signature:
             self._kind, self._signed = kind, bool(signature)
@@ -152,7 +152,7 @@ class Signatures:
         """The signature that is due before anything else; "" for none."""
         signature, self.late = self.late, None
         if signature:
-            self.sent(None)
+            self.note(None)
         return signature or ""
 
     def last(self) -> list[str]:

@@ -12,9 +12,9 @@ from mockllm.wire.protocols.records import ClientRequests, Json
 from mockllm.wire.protocols.values import function_tool, mapping
 from mockllm.wire.protocols.writing import (
     arguments_value,
-    continued,
+    history_appender,
     joined_answers,
-    paired,
+    pair_results,
     parameter_fields,
     read_parameters,
     with_function_tools,
@@ -33,7 +33,7 @@ _NAMES = {
 def _write(request: Request, parameters: Parameters) -> Json:
     """The body of a request; without a field the service would stream."""
     request = with_function_tools(request)
-    history = joined_answers(paired(request.messages, make_ids=False))
+    history = joined_answers(pair_results(request.messages, make_ids=False))
     body: Json = {
         "model": request.model,
         "messages": _write_messages(history),
@@ -59,12 +59,12 @@ def _write_messages(messages: Sequence[Message]) -> list[Json]:
 def _message(message: Message) -> Json:
     written: Json = {"role": message.role}
     if message.role == "tool":
-        written |= {"tool_name": message.name} | _given("tool_call_id", message.call_id)
+        written |= {"tool_name": message.name} | _optional("tool_call_id", message.call_id)
     images = [
         file.data for file in message.files if file.data and file.media_type.startswith("image/")
     ]
     calls = list(map(_call, message.calls))
-    return {**written, "content": message.text, **_given("images", images)} | _given(
+    return {**written, "content": message.text, **_optional("images", images)} | _optional(
         "tool_calls", calls
     )
 
@@ -73,17 +73,17 @@ def _call(call: CallEcho) -> Json:
     arguments = arguments_value(call)
     # Arguments are an object; what is none is lost.
     function = {"name": call.name, "arguments": arguments if isinstance(arguments, dict) else {}}
-    return {**_given("id", call.id), "function": function}
+    return {**_optional("id", call.id), "function": function}
 
 
-def _given(name: str, value: str | list[Json] | list[str]) -> Json:
+def _optional(name: str, value: str | list[Json] | list[str]) -> Json:
     return {name: value} if value else {}
 
 
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, mapping(body.get("options")).get),
-    continued=continued(lambda messages: _write_messages(without_ids(messages))),
+    next_body=history_appender(lambda messages: _write_messages(without_ids(messages))),
     path="/api/chat",
     service="http://127.0.0.1:11434",
     group="ollama",

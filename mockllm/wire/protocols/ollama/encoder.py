@@ -112,7 +112,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
             value = json_object(frame.data) or {}
             if "error" in value:
                 return {"error": value["error"]}
-            body = _joined(body, value)
+            body = _merge(body, value)
     return body
 
 
@@ -120,7 +120,7 @@ _TEXTS = ("content", "thinking", "response")
 _LISTS = ("tool_calls", "logprobs")
 
 
-def _joined(first: Fields, second: Fields) -> Json:
+def _merge(first: Fields, second: Fields) -> Json:
     """An object with the content of two."""
     out = dict(first)
     for name, value in second.items():
@@ -130,7 +130,7 @@ def _joined(first: Fields, second: Fields) -> Json:
             case list() as earlier, list() as later if name in _LISTS:
                 out[name] = earlier + later
             case dict() as message, dict() as more if name == "message":
-                out[name] = _joined(message, more)
+                out[name] = _merge(message, more)
             case _:
                 out[name] = value
     return out
@@ -145,7 +145,7 @@ def join(first: Frame, second: Frame) -> Frame | None:
     before, after = _content(one), _content(other)
     if not before or not after or max(before) > min(after):
         return None
-    return Frame(wire(_joined(one, other)))
+    return Frame(wire(_merge(one, other)))
 
 
 def _content(value: Fields) -> list[int]:

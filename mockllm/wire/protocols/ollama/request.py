@@ -30,7 +30,7 @@ from mockllm.wire.protocols.values import (
     sent_files,
     string,
 )
-from mockllm.wire.protocols.writing import paired
+from mockllm.wire.protocols.writing import pair_results
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -84,7 +84,7 @@ def _messages(value: object) -> list[Message]:
     """The messages in order; those of other roles are ignored. A result without an id belongs to
     the first call of its tool that has none yet, and without a name to the first call of all."""
     messages = [message for item in objects(value) if (message := _message(item))]
-    return paired(messages, make_ids=False, ids_may_lack=True)
+    return pair_results(messages, make_ids=False, ids_may_lack=True)
 
 
 def _message(value: Fields) -> Message | None:

@@ -25,7 +25,7 @@ from mockllm.wire.protocols.jobs import (
     WorkOutcome,
 )
 from mockllm.wire.protocols.openai_chat.uploads import OpenAIFile, find_upload
-from mockllm.wire.protocols.openai_common import bad_value, listed, missing, not_found, page_size
+from mockllm.wire.protocols.openai_common import bad_value, list_page, missing, not_found, page_size
 from mockllm.wire.protocols.records import Fields, JobState, Json
 from mockllm.wire.protocols.values import json_object, mapping, string
 
@@ -124,7 +124,7 @@ def _mistake(line: Fields, endpoint: str) -> tuple[str, str] | None:
     return None
 
 
-def _found(jobs: Jobs, token: str) -> _Batch | None:
+def _find_batch(jobs: Jobs, token: str) -> _Batch | None:
     """The batch with a token; None where there is none."""
     kept = jobs.find(_id(token))
     if kept is None:
@@ -174,7 +174,7 @@ _EXPIRED = {
 
 def _outputs(jobs: Jobs, token: str) -> Iterator[OpenAIFile]:
     """The files that a batch has made which is done: output and errors, where there are any."""
-    batch = _found(jobs, token)
+    batch = _find_batch(jobs, token)
     if batch is None or batch.work is None or batch.work.state() != "done":
         return
     for letter in "oe":
@@ -207,11 +207,11 @@ def output_file(jobs: Jobs, id: str) -> OpenAIFile | None:
 
 def output_files(jobs: Jobs) -> Iterator[OpenAIFile]:
     """All files that batches have made, those of the latest batch first."""
-    for token in _expected(jobs):
+    for token in _batch_tokens(jobs):
         yield from _outputs(jobs, token)
 
 
-def _expected(jobs: Jobs) -> Sequence[str]:
+def _batch_tokens(jobs: Jobs) -> Sequence[str]:
     """The tokens of all batches, which will be looked up."""
     tokens = jobs.tokens(_KIND)
     jobs.expect([_id(token) for token in tokens])
@@ -298,9 +298,9 @@ def _create(call: JobCall) -> JobReply:
     return JobReply(_object(batch, "created"), batch.id)
 
 
-def _named(call: JobCall) -> _Batch:
+def _batch_in_path(call: JobCall) -> _Batch:
     id = call.target.segments["batch_id"]
-    batch = _found(call.jobs, id.removeprefix("batch_")) if id.startswith("batch_") else None
+    batch = _find_batch(call.jobs, id.removeprefix("batch_")) if id.startswith("batch_") else None
     if batch is None:
         raise not_found("Batch", id)
     return batch
@@ -311,12 +311,12 @@ def _state(batch: _Batch, *, polled: bool = False) -> JobState:
 
 
 def _show(call: JobCall) -> JobReply:
-    batch = _named(call)
+    batch = _batch_in_path(call)
     return JobReply(_object(batch, _state(batch, polled=True)))
 
 
 def _cancel(call: JobCall) -> JobReply:
-    batch = _named(call)
+    batch = _batch_in_path(call)
     before = _state(batch)
     if batch.work is None or before == "done" or batch.work.cancel() == "done":
         status = "failed" if batch.work is None else _STATUSES["done"]
@@ -331,9 +331,11 @@ def _cancel(call: JobCall) -> JobReply:
 
 def _list(call: JobCall) -> JobReply:
     """The batches, the latest first."""
-    batches = [_found(call.jobs, token) for token in _expected(call.jobs)]
+    batches = [_find_batch(call.jobs, token) for token in _batch_tokens(call.jobs)]
     found = [_object(batch, _state(batch)) for batch in batches if batch is not None]
-    return JobReply(listed(found, call.target.query.get("after"), page_size(call.target, 20, 100)))
+    return JobReply(
+        list_page(found, call.target.query.get("after"), page_size(call.target, 20, 100))
+    )
 
 
 BATCHES: Mapping[Operation, JobHandler] = {

@@ -14,11 +14,11 @@ from mockllm.wire.protocols.openai_common import (
 from mockllm.wire.protocols.records import ClientRequests, Fields, Json
 from mockllm.wire.protocols.values import function_tool
 from mockllm.wire.protocols.writing import (
-    continued,
     custom_names,
     data_url,
+    history_appender,
     joined_answers,
-    paired,
+    pair_results,
     parameter_fields,
     read_parameters,
 )
@@ -39,7 +39,7 @@ def _write(request: Request, parameters: Parameters) -> Json:
     """The body of a request."""
     custom = custom_names(request)
     body: Json = {"model": request.model, **({"stream": True} if request.stream else {})}
-    body["messages"] = _write_messages(joined_answers(paired(request.messages)), custom)
+    body["messages"] = _write_messages(joined_answers(pair_results(request.messages)), custom)
     fields = parameter_fields(parameters, _NAMES)
     if request.tools:
         body["tools"] = list(map(_tool, request.tools))
@@ -127,7 +127,7 @@ def _tool_choice(choice: str, custom: frozenset[str]) -> Json:
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
-    continued=continued(_write_messages),
+    next_body=history_appender(_write_messages),
     path="/v1/chat/completions",
     service="https://api.openai.com",
     group="openai",

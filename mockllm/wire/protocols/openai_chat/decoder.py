@@ -54,7 +54,7 @@ class Decoder:
         if frame.data is None:
             return [self._raw(frame)]
         if frame.data.strip() == "[DONE]":
-            events = [] if self._done else self._ended()
+            events = [] if self._done else self._end_parts()
             self._done = self.complete = True
             return events
         value = None if self._done else json_value(frame.data)
@@ -75,7 +75,7 @@ class Decoder:
 
     def close(self) -> list[ev.Event]:
         """The starts of calls that still wait for a name or an id, and citations without text."""
-        events = self._ended()
+        events = self._end_parts()
         if self._cites:
             events += [ev.TextDelta(fields.TEXT, ""), *self._cites, ev.PartEnd(fields.TEXT)]
             self._cites = []
@@ -213,11 +213,11 @@ class Decoder:
             # OpenRouter and LM Studio send it twice (`chat-finish-twice`); the first counts.
             return []
         self._finished = self.complete = True
-        events = self._ended()
+        events = self._end_parts()
         events.append(fields.read_finish(reason, calls=bool(self._calls), refused=self._refused))
         return events
 
-    def _ended(self) -> list[ev.Event]:
+    def _end_parts(self) -> list[ev.Event]:
         events = [self._seen(e) for e in self._calls.flush(self._id, final=True)]
         events += [ev.PartEnd(part) for part in self._open]
         self._open = {}
@@ -285,7 +285,7 @@ class _Calls:
 
     def add(self, entry: Fields, seed: str) -> list[ev.Event]:
         """The events of one entry of `tool_calls`; missing ids are derived from `seed`."""
-        function, custom = fields.called(entry)
+        function, custom = fields.function_of(entry)
         id, name = _string(entry.get("id")), _string(function.get("name"))
         arguments = _arguments(function)
         call = self._route(_index(entry.get("index")), id, name)

@@ -69,7 +69,7 @@ def _embeddings(body: Fields, target: Target) -> Json:
             {
                 "object": "embedding",
                 "index": index,
-                "embedding": _packed(vector) if encoding == "base64" else list(vector),
+                "embedding": _base64_floats(vector) if encoding == "base64" else list(vector),
             }
             for index, vector in enumerate(vectors)
         ],
@@ -119,7 +119,7 @@ def _dimensions(body: Fields, model: str) -> int:
     return given
 
 
-def _packed(vector: tuple[float, ...]) -> str:
+def _base64_floats(vector: tuple[float, ...]) -> str:
     """The vector as 32-bit floats, the lowest byte first, in base64: `encoding_format: base64`."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 

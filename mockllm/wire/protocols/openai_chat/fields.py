@@ -156,7 +156,7 @@ def entries_of(delta: Fields) -> Iterator[Fields]:
     yield from calling or ([entry] if filled and names_call(entry) else ())
 
 
-def called(entry: Fields) -> tuple[Fields, bool]:
+def function_of(entry: Fields) -> tuple[Fields, bool]:
     """The function that an entry of `tool_calls` calls, and whether that is a custom tool, whose
     input is free text. Snowflake sends an empty `custom` beside each function."""
     function, custom = entry.get("function"), entry.get("custom")
@@ -167,7 +167,7 @@ def called(entry: Fields) -> tuple[Fields, bool]:
 
 def names_call(entry: Fields) -> bool:
     """Whether an entry of `tool_calls` has an id, a name or a fragment of arguments."""
-    function, _ = called(entry)
+    function, _ = function_of(entry)
     if any(function.get(key) is not None for key in ("arguments", "input")):
         return True
     return any(

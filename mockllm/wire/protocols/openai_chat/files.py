@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from mockllm.wire.protocols.base import Operation
 from mockllm.wire.protocols.jobs import JobCall, JobHandler, JobReply
 from mockllm.wire.protocols.openai_chat.batches import output_file, output_files
-from mockllm.wire.protocols.openai_chat.uploads import OpenAIFile, find_upload, uploaded
-from mockllm.wire.protocols.openai_common import listed, not_found, page_size
+from mockllm.wire.protocols.openai_chat.uploads import OpenAIFile, find_upload, read_upload
+from mockllm.wire.protocols.openai_common import list_page, not_found, page_size
 
 _KIND = "file"
 _MOST = 10_000
@@ -23,12 +23,12 @@ def _id(token: str) -> str:
 
 
 def _create(call: JobCall) -> JobReply:
-    uploaded("", call.headers, call.body)  # before anything is counted
+    read_upload("", call.headers, call.body)  # before anything is counted
     id = _id(call.jobs.new(_KIND))
-    return JobReply(uploaded(id, call.headers, call.body).as_json(), id)
+    return JobReply(read_upload(id, call.headers, call.body).as_json(), id)
 
 
-def _found(call: JobCall) -> OpenAIFile:
+def _file_in_path(call: JobCall) -> OpenAIFile:
     id = call.target.segments["file_id"]
     file = output_file(call.jobs, id) or find_upload(call.jobs, id)
     if file is None:
@@ -37,7 +37,7 @@ def _found(call: JobCall) -> OpenAIFile:
 
 
 def _delete(call: JobCall) -> JobReply:
-    id = _found(call).id
+    id = _file_in_path(call).id
     call.jobs.delete(id)
     return JobReply({"id": id, "object": "file", "deleted": True})
 
@@ -53,15 +53,15 @@ def _list(call: JobCall) -> JobReply:
     found = [file.as_json() for file in files if purpose in (None, file.purpose)]
     if query.get("order") == "asc":
         found.reverse()
-    return JobReply(listed(found, query.get("after"), page_size(call.target, _MOST, _MOST)))
+    return JobReply(list_page(found, query.get("after"), page_size(call.target, _MOST, _MOST)))
 
 
 FILES: Mapping[Operation, JobHandler] = {
     "create_file": _create,
     "files": _list,
-    "file": lambda call: JobReply(_found(call).as_json()),
+    "file": lambda call: JobReply(_file_in_path(call).as_json()),
     "file_content": lambda call: JobReply(
-        _found(call).content, content_type="application/octet-stream"
+        _file_in_path(call).content, content_type="application/octet-stream"
     ),
     "delete_file": _delete,
 }

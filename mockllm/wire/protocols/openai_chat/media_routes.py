@@ -81,7 +81,7 @@ def _images(
     prompt = string(body.get("prompt"))
     if has_prompt and not prompt:
         raise missing("prompt")
-    given = [value for key in ("image", "image[]", "images") for value in _listed(body.get(key))]
+    given = [value for key in ("image", "image[]", "images") for value in _as_list(body.get(key))]
     if has_image and not given:
         raise missing("image")
     if body.get("output_format", "png") != "png":
@@ -117,7 +117,7 @@ def _images(
     return {"created": created, "data": [{"b64_json": b64} for b64 in encoded], **about}
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return array(value) or ([] if value is None else [value])
 
 

@@ -58,10 +58,10 @@ PROTOCOL = WireProtocol(
     quota_headers=openai_common.quota_headers,
     quota_error=openai_common.quota_error,
     headers=openai_common.answer_headers,
-    stated=("service_tier", "fingerprint"),
+    reply_fields=("service_tier", "fingerprint"),
     choices=records.Choices(
-        wanted=attrgetter("n"),
-        alone=lambda options, _: replace(options, n=1),
+        count=attrgetter("n"),
+        single=lambda options, _: replace(options, n=1),
         join_frames=openai_common.join_choices,
         join_bodies=openai_common.join_bodies,
     ),

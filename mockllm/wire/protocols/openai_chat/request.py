@@ -161,7 +161,7 @@ def _tool_choice(body: Fields, tools: tuple[OfferedTool, ...], strict: bool) -> 
         choice = body.get("function_call")
         if choice is None:
             return "auto"
-    name = _chosen(choice)
+    name = _choice_name(choice)
     if not strict:
         return name or "auto"
     if not tools:
@@ -210,7 +210,7 @@ def _check_chosen(choice: Json, name: str, tools: tuple[OfferedTool, ...]) -> No
         )
 
 
-def _chosen(choice: object) -> str:
+def _choice_name(choice: object) -> str:
     if isinstance(choice, str):
         return choice
     if not isinstance(choice, dict):

@@ -41,7 +41,7 @@ class OpenAIFile:
         }
 
 
-def uploaded(id: str, headers: Mapping[str, str], body: bytes) -> OpenAIFile:
+def read_upload(id: str, headers: Mapping[str, str], body: bytes) -> OpenAIFile:
     """The file in a request, which is to have this id.
 
     Raises:
@@ -67,4 +67,4 @@ def uploaded(id: str, headers: Mapping[str, str], body: bytes) -> OpenAIFile:
 def find_upload(jobs: Jobs, id: str, *, even_deleted: bool = False) -> OpenAIFile | None:
     """The uploaded file with an id; None where there is none."""
     kept = jobs.find(id, even_deleted=even_deleted)
-    return None if kept is None else uploaded(id, kept.headers, kept.body)
+    return None if kept is None else read_upload(id, kept.headers, kept.body)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mockllm.core.request import Message, Parameters, Request
 from mockllm.core.turn import ToolCall
-from mockllm.wire.protocols.openai_completions.prompts import continued, written_conversation
+from mockllm.wire.protocols.openai_completions.prompts import next_prompt, written_conversation
 from mockllm.wire.protocols.records import ClientRequests, Json
 from mockllm.wire.protocols.writing import parameter_fields, read_parameters
 
@@ -23,19 +23,19 @@ def _write(request: Request, parameters: Parameters) -> Json:
     return body | parameter_fields(parameters, _NAMES)
 
 
-def _continued(
+def _next_body(
     body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     """An answer has no calls. What another API would send as their results is said by the user."""
     said, *asked = messages
     user = "\n".join(message.text for message in asked)
-    return {**body, "prompt": continued(body["prompt"], said.text, user)}
+    return {**body, "prompt": next_prompt(body["prompt"], said.text, user)}
 
 
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, body.get),
-    continued=_continued,
+    next_body=_next_body,
     path="/v1/completions",
     service="https://api.openai.com",
     group="openai",

@@ -81,7 +81,7 @@ class Encoder:
         offset = max(self._length, self._tokens_end)
         self._length += len(delta.text)
         self._tokens_end = offset + sum(len(token.text) for token in tokens)
-        most = _wanted(self._options, logprobs=logprobs)
+        most = _logprob_count(self._options, logprobs=logprobs)
         return self._choices(delta.text, tokens, offset, most)
 
     def _choices(
@@ -128,7 +128,7 @@ def _choice(index: int, text: str, logprobs: Json | None, finish: str | None = N
     return {"text": text, "index": index, "logprobs": logprobs, "finish_reason": finish}
 
 
-def _wanted(options: Options, *, logprobs: bool) -> int | None:
+def _logprob_count(options: Options, *, logprobs: bool) -> int | None:
     """The number of log probabilities of a position of a text: as many as the request wants, and
     one where the scenario has some without that."""
     return 1 if options.logprobs is None and logprobs else options.logprobs
@@ -152,7 +152,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     own = [token for event in events for token in tokens_in(event)]
     finish = fields.write_finish(turn.finish or "stop", turn.finish_raw)
     logprobs = isinstance(events[0], ev.TextDelta) and events[0].logprobs if events else False
-    most = _wanted(options, logprobs=logprobs)
+    most = _logprob_count(options, logprobs=logprobs)
     body: Json = {
         "id": fields.answer_id(reply),
         "object": "text_completion",

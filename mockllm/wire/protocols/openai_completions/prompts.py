@@ -81,7 +81,7 @@ _NAMES: dict[Role, str] = {
 }
 
 
-def continued(prompt: str, text: str, user: str) -> str:
+def next_prompt(prompt: str, text: str, user: str) -> str:
     """The prompt of the next request of a conversation, from an answer and the next user text."""
     opening = prompt if _LINE.match(prompt) else f"Human: {prompt}"
     return f"{opening}\nAI: {text}\nHuman: {user}"

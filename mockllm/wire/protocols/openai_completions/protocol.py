@@ -30,10 +30,10 @@ PROTOCOL = WireProtocol(
     quota_headers=openai_common.quota_headers,
     quota_error=openai_common.quota_error,
     headers=openai_common.answer_headers,
-    stated=("fingerprint",),
+    reply_fields=("fingerprint",),
     choices=records.Choices(
-        wanted=lambda options: len(options.heads),
-        alone=lambda options, number: replace(options, heads=(options.heads[number],)),
+        count=lambda options: len(options.heads),
+        single=lambda options, number: replace(options, heads=(options.heads[number],)),
         join_frames=openai_common.join_choices,
         join_bodies=openai_common.join_bodies,
     ),

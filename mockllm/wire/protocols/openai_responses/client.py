@@ -21,7 +21,7 @@ from mockllm.wire.protocols.writing import (
     custom_names,
     data_url,
     is_url,
-    paired,
+    pair_results,
     parameter_fields,
     read_parameters,
 )
@@ -39,7 +39,7 @@ _CLIENT_RESULTS = ("function_call_output", "custom_tool_call_output")
 
 def _write(request: Request, parameters: Parameters) -> Json:
     """The body of a request."""
-    history, custom = paired(request.messages), custom_names(request)
+    history, custom = pair_results(request.messages), custom_names(request)
     body: Json = {"model": request.model, **({"stream": True} if request.stream else {})}
     if history and history[0].role == "system" and history[0].text:
         body["instructions"] = history.pop(0).text
@@ -160,7 +160,7 @@ def _reasoning_before(request: Request, calls: set[str]) -> Iterator[Fields]:
 _HOSTED_ID = ("call_id", "approval_request_id")
 
 
-def _continued(
+def _next_body(
     body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     """The service has the answer already."""
@@ -186,7 +186,7 @@ def _hosted_results(body: Fields) -> frozenset[str]:
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, body.get),
-    continued=_continued,
+    next_body=_next_body,
     path="/v1/responses",
     service="https://api.openai.com",
     group="openai",

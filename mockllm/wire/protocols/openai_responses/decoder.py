@@ -61,7 +61,7 @@ class Decoder:
         # OpenAI sends `response.failed` after `error`; it has the usage.
         if self.complete and not (self.failed and value["type"] == "response.failed"):
             return []
-        if _known(value):
+        if _is_known(value):
             return list(_HANDLERS[value["type"]](self, value))
         return [self.assembly.raw(frame, value)]
 
@@ -86,7 +86,7 @@ def decode_body(body: Fields) -> Turn:
     return fold(ev.Timed(0, event) for event in events)
 
 
-def _known(value: Fields) -> bool:
+def _is_known(value: Fields) -> bool:
     type = value["type"]
     if type not in _HANDLERS:
         return False
@@ -175,7 +175,7 @@ def _usage(value: object) -> ev.Usage | None:
 # Items and their parts
 
 
-def _added(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
+def _open_item(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     item = decoder.assembly.open(value, done=False)
     item.added = True
     early = arguments_of(mapping(value.get("item")), item.kind)
@@ -184,7 +184,7 @@ def _added(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
         yield from item.announce()
 
 
-def _done(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
+def _complete_item(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     yield from decoder.assembly.open(value, done=True).complete(mapping(value.get("item")))
 
 
@@ -204,7 +204,7 @@ def _part_done(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     yield from add_content(item, part, content, part_type)
 
 
-def _annotated(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
+def _add_annotation(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     _, part = decoder.assembly.part(value, EVENT_PARTS["output_text"])
     part.annotations.append(value["annotation"])
     return ()
@@ -243,13 +243,13 @@ _HANDLERS: dict[str, _Handler] = {
     "response.created": _begin,
     "response.queued": _begin,
     "response.in_progress": _begin,
-    "response.output_item.added": _added,
-    "response.output_item.done": _done,
+    "response.output_item.added": _open_item,
+    "response.output_item.done": _complete_item,
     "response.content_part.added": _part_added,
     "response.content_part.done": _part_done,
     "response.reasoning_summary_part.added": _part_added,
     "response.reasoning_summary_part.done": _part_done,
-    _ANNOTATION: _annotated,
+    _ANNOTATION: _add_annotation,
     **{f"response.{stem}.delta": partial(_delta, part_type=p) for stem, p in EVENT_PARTS.items()},
     **{f"response.{stem}.done": partial(_whole, part_type=p) for stem, p in EVENT_PARTS.items()},
     "response.function_call_arguments.done": _arguments_done,

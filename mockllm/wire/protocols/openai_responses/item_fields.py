@@ -33,19 +33,19 @@ _TOKENS = re.compile(
 )
 
 
-def escaped(code: str) -> str:
+def escape_code(code: str) -> str:
     """Code inside the neutral text, after the beginning and before the end."""
     return dumps(code)[1:-1]
 
 
-def opened(code: str) -> str:
+def begin_code(code: str) -> str:
     """The first code in the neutral text."""
-    return _BEGIN + escaped(code)
+    return _BEGIN + escape_code(code)
 
 
 def code_text(code: str) -> str:
     """The whole neutral text."""
-    return opened(code) + END
+    return begin_code(code) + END
 
 
 def code_deltas(fragments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -99,7 +99,7 @@ class _Reading:
 # JSON texts
 
 
-def _parsed(text: str | None) -> Any:
+def _parse(text: str | None) -> Any:
     return value_or_text(text) if text else None
 
 
@@ -123,7 +123,7 @@ def read_web_search(fields: Fields) -> ServerTool:
 
 def write_web_search(call: ServerTool) -> Json:
     """The action of a search; results of other APIs become its sources."""
-    given, results = _parsed(call.input), _parsed(call.output)
+    given, results = _parse(call.input), _parse(call.output)
     if not isinstance(given, dict):
         given = {} if given is None else {"query": _plain_text(given)}
     action = {"type": "search", **given}
@@ -154,7 +154,7 @@ def read_file_search(fields: Fields) -> ServerTool:
 
 def write_file_search(call: ServerTool) -> Json:
     """Queries and results of a search in files."""
-    given, results = _parsed(call.input), _parsed(call.output)
+    given, results = _parse(call.input), _parse(call.output)
     queries = mapping(given).get("queries")
     if not isinstance(queries, list):
         query = mapping(given).get("query", None if isinstance(given, dict) else given)
@@ -176,7 +176,7 @@ def read_code(fields: Fields) -> ServerTool:
 
 def write_code(call: ServerTool) -> Json:
     """Code and outputs of a run."""
-    output = _parsed(call.output)
+    output = _parse(call.output)
     return {
         "code": code_of(call.fragments),
         "container_id": "",  # derived by `layout`, for each answer anew
@@ -199,7 +199,7 @@ _LABEL = "mcp"
 """The label of a server that the scenario does not name."""
 
 
-def _labelled(fields: Fields) -> str:
+def _name_with_label(fields: Fields) -> str:
     label, name = string(fields.get("server_label")), string(fields.get("name"))
     return name if label == _LABEL and "/" not in name else f"{label}/{name}"
 
@@ -216,13 +216,13 @@ def read_mcp(fields: Fields) -> ServerTool:
         output = {"error": error}
     arguments = string(fields.get("arguments"))
     fragments = (arguments,) if arguments else ()
-    return ServerTool("mcp", "", _labelled(fields), fragments, _text(output))
+    return ServerTool("mcp", "", _name_with_label(fields), fragments, _text(output))
 
 
 def write_mcp(call: ServerTool) -> Json:
     """Arguments, output and server of a call."""
     label, name = _server(call.name)
-    output, error = _parsed(call.output), None
+    output, error = _parse(call.output), None
     if isinstance(output, dict) and list(output) == ["error"]:
         error, output = output["error"], None
     return {
@@ -244,7 +244,7 @@ def read_mcp_tools(fields: Fields) -> ServerTool:
 
 def write_mcp_tools(call: ServerTool) -> Json:
     """The tools of an MCP server."""
-    tools = array(_parsed(call.output))
+    tools = array(_parse(call.output))
     return {
         "server_label": call.name,
         "tools": [tool for tool in tools if isinstance(tool, dict)],
@@ -255,7 +255,7 @@ def read_approval(fields: Fields) -> ServerTool:
     """The request to approve a call of an MCP server."""
     arguments = string(fields.get("arguments"))
     fragments = (arguments,) if arguments else ()
-    return ServerTool("mcp_approval_request", "", _labelled(fields), fragments)
+    return ServerTool("mcp_approval_request", "", _name_with_label(fields), fragments)
 
 
 def write_approval(call: ServerTool) -> Json:
@@ -289,9 +289,9 @@ def write_fields(result: str, needed: Fields) -> Callable[[ServerTool], Json]:
     """A writer of such items; fields that the input lacks are those of `needed`."""
 
     def write(call: ServerTool) -> Json:
-        given = mapping(_parsed(call.input))
+        given = mapping(_parse(call.input))
         own = {k: v for k, v in given.items() if k not in _IDENTITY | {result}}
         fields = {**needed, **own}
-        return fields | ({result: _parsed(call.output)} if result else {})
+        return fields | ({result: _parse(call.output)} if result else {})
 
     return write

@@ -14,7 +14,12 @@ from typing import Any
 from mockllm.core import events as ev
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.openai_responses.citations import ANNOTATIONS, citation
-from mockllm.wire.protocols.openai_responses.item_fields import END, code_text, escaped, opened
+from mockllm.wire.protocols.openai_responses.item_fields import (
+    END,
+    begin_code,
+    code_text,
+    escape_code,
+)
 from mockllm.wire.protocols.openai_responses.objects import own_id
 from mockllm.wire.protocols.openai_responses.parts import (
     CALLS,
@@ -199,7 +204,7 @@ def add_fragment(
             yield from item.announce()
             if text:
                 first = len(part.text) == len(text)
-                yield ev.ToolArgs(part.key, opened(text) if first else escaped(text))
+                yield ev.ToolArgs(part.key, begin_code(text) if first else escape_code(text))
         case kind:
             yield ev.ReasoningDelta(part.key, text, kind == "summary")
 

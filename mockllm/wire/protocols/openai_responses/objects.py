@@ -130,7 +130,7 @@ def response_object(
         "created_at": reply.created,
         "status": status,
         "background": False,
-        "completed_at": _completed(reply) if status == "completed" else None,
+        "completed_at": _completed_at(reply) if status == "completed" else None,
         "error": {"code": error.code, "message": error.message} if error else None,
         "frequency_penalty": 0.0,
         "incomplete_details": {"reason": reason} if reason else None,
@@ -161,10 +161,10 @@ def response_object(
         "user": None,
         "metadata": {},
     }
-    return value | _requested(reply, value, over)
+    return value | _echo(reply, value, over)
 
 
-def _requested(reply: Reply, usual: Json, over: bool) -> Json:
+def _echo(reply: Reply, usual: Json, over: bool) -> Json:
     """The fields that the response repeats, with what the request leaves out of objects, and the
     tier: until the answer is over, the one that was requested."""
     echo: Json = json.loads(reply.options.echo)
@@ -192,7 +192,7 @@ def tool_usage(output: list[Any]) -> Json:
     }
 
 
-def _completed(reply: Reply) -> int:
+def _completed_at(reply: Reply) -> int:
     """When the answer was complete, in seconds since 1970: up to 8 seconds after `created_at`."""
     return reply.created + 1 + derive_int(reply.seed, "completed", below=8)
 
@@ -245,7 +245,7 @@ def complete_error(error: StreamError) -> StreamError:
     return StreamError(error.message, type, error.code or type)
 
 
-def numbered(frames: list[Frame], before: int) -> list[Frame]:
+def with_sequence_numbers(frames: list[Frame], before: int) -> list[Frame]:
     """Events with the numbers that they have after so many others."""
     frames_after = []
     for number, frame in enumerate(frames, before):

@@ -10,7 +10,11 @@ from mockllm.wire.protocols.openai_responses.client import CLIENT
 from mockllm.wire.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.wire.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.wire.protocols.openai_responses.form import mistakes
-from mockllm.wire.protocols.openai_responses.objects import Options, numbered, response_id
+from mockllm.wire.protocols.openai_responses.objects import (
+    Options,
+    response_id,
+    with_sequence_numbers,
+)
 from mockllm.wire.protocols.openai_responses.request import options, parse
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import mapped_text
@@ -47,9 +51,9 @@ PROTOCOL = WireProtocol(
     service_errors=openai_common.SERVICE_ERRORS,
     quota_headers=openai_common.quota_headers,
     quota_error=openai_common.quota_error,
-    numbered=numbered,
+    with_sequence_numbers=with_sequence_numbers,
     headers=openai_common.answer_headers,
-    stated=("service_tier",),
+    reply_fields=("service_tier",),
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(

@@ -108,7 +108,7 @@ _MOVED = {
 def _check(body: Fields) -> None:
     for name, value in body.items():
         if name in _MOVED:
-            raise _moved(name)
+            raise _moved_parameter(name)
         if value is not None and name in _CHECKS:
             _CHECKS[name](name, value)
     if not body.get("model") and not body.get("prompt"):
@@ -137,7 +137,7 @@ def _continues(body: Fields) -> bool:
     return any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))
 
 
-def _moved(name: str) -> RequestError:
+def _moved_parameter(name: str) -> RequestError:
     return RequestError(
         f"Unsupported parameter: '{name}'. In the Responses API, this parameter has moved to "
         f"'{_MOVED[name]}'. Try again with the new parameter.",
@@ -305,9 +305,9 @@ def tool_choice(value: object, tools: object, strict: bool) -> str:
     choice = mapping(value)
     kind = choice.get("type")
     if kind in ("function", "custom"):
-        return _named(choice, offered, "tool_choice", strict)
+        return _function_choice(choice, offered, "tool_choice", strict)
     if kind == "allowed_tools":
-        return _allowed(choice, offered, strict)
+        return _allowed_choice(choice, offered, strict)
     if strict:
         if not isinstance(kind, str):
             raise missing("tool_choice.type")
@@ -328,7 +328,7 @@ def _mode(value: str, offered: list[Fields], strict: bool) -> str:
     return value
 
 
-def _named(choice: Fields, offered: list[Fields], where: str, strict: bool) -> str:
+def _function_choice(choice: Fields, offered: list[Fields], where: str, strict: bool) -> str:
     if strict:
         _NAMED(where, choice)
     name = string(choice.get("name"))
@@ -337,7 +337,7 @@ def _named(choice: Fields, offered: list[Fields], where: str, strict: bool) -> s
     return name or "auto"
 
 
-def _allowed(choice: Fields, offered: list[Fields], strict: bool) -> str:
+def _allowed_choice(choice: Fields, offered: list[Fields], strict: bool) -> str:
     mode, tools = choice.get("mode"), choice.get("tools")
     if strict and mode not in ("auto", "required"):
         raise bad_value("tool_choice.mode", str(mode), ("auto", "required"))
@@ -346,7 +346,9 @@ def _allowed(choice: Fields, offered: list[Fields], strict: bool) -> str:
     names = []
     for i, tool in enumerate(array(tools)):
         if mapping(tool).get("type") in ("function", "custom"):
-            names.append(_named(mapping(tool), offered, f"tool_choice.tools[{i}]", strict))
+            names.append(
+                _function_choice(mapping(tool), offered, f"tool_choice.tools[{i}]", strict)
+            )
     if mode == "required":
         return names[0] if names else "required"
     return "auto"

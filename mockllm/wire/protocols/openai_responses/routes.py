@@ -18,7 +18,7 @@ from mockllm.core.seeded import derive
 from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import TokenUsage
 from mockllm.wire.protocols.base import Lookup, Reply, counted_tokens, dumps
-from mockllm.wire.protocols.openai_common import listed, page_size
+from mockllm.wire.protocols.openai_common import list_page, page_size
 from mockllm.wire.protocols.openai_responses.input import CALLS, RESULTS, item_kind
 from mockllm.wire.protocols.openai_responses.objects import (
     response_id,
@@ -66,7 +66,7 @@ _STATUSES: Mapping[JobState, str] = {
 }
 
 
-def _unfinished(answer: Fields, state: JobState) -> Json:
+def _answer_until_done(answer: Fields, state: JobState) -> Json:
     tier = answer.get("service_tier")
     return {
         **answer,
@@ -97,7 +97,7 @@ def _events_before(target: Target) -> int | None:
 
 BACKGROUND = Background(
     is_asked=lambda body: body.get("background") is True,
-    unfinished=_unfinished,
+    until_done=_answer_until_done,
     events_before=_events_before,
     not_cancelled=lambda other: RequestError(
         f"Cannot cancel the response '{other}': only responses that were created with "
@@ -151,17 +151,19 @@ def listed_input(lookup: Lookup) -> Json:
         value = [{"role": "user", "content": value}]
     items = array(value)
     token = token_of(id) or id
-    stored = [_stored(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
+    stored = [
+        _stored_item(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)
+    ]
     if query.get("order", "desc") != "asc":
         stored.reverse()
-    return listed(stored, query.get("after"), limit)
+    return list_page(stored, query.get("after"), limit)
 
 
 _PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
 _PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_output": "ctco"}
 
 
-def _stored(item: Json, i: int, token: str) -> Json:
+def _stored_item(item: Json, i: int, token: str) -> Json:
     kind = item_kind(item)
     digits = derive(token, "input", i, length=50, hex=True)
     prefix = SERVER_TOOLS[kind].prefix if kind in SERVER_TOOLS else _PREFIXES.get(kind, "item")
@@ -200,7 +202,7 @@ def _input_tokens(body: Fields, target: Target) -> Json:
     return {"object": "response.input_tokens", "input_tokens": counted}
 
 
-def _compacted(body: Fields, target: Target) -> Json:
+def _compact(body: Fields, target: Target) -> Json:
     """The user messages, then one item that stands for everything."""
     request = parse(body, target, True)
     seed = dumps(body)
@@ -229,5 +231,5 @@ def _user(text: str, id: str) -> Json:
 
 FALLBACK_ROUTES = (
     FallbackRoute(re.compile(r"/responses/input_tokens$"), _input_tokens),
-    FallbackRoute(re.compile(r"/responses/compact$"), _compacted),
+    FallbackRoute(re.compile(r"/responses/compact$"), _compact),
 )

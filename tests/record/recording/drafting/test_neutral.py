@@ -22,7 +22,7 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, Recorded, Scenario
 from mockllm.scenario.part_model import PausePart
 from mockllm.wire.framing.sse import decode
-from mockllm.wire.protocols.decoding import decoded
+from mockllm.wire.protocols.decoding import decode_turn
 from tests.cases import for_all
 from tests.corpus import CORPUS, needs_corpus, read, recorded_files
 from tests.record.recording.exchanging import JSON, asks, exchange, user
@@ -172,7 +172,7 @@ def played(protocol, request, spec):
     body = b"".join(answer.data)
     if answer.streamed:
         carrier = protocol.carrier(protocol.options(request))
-        return content(decoded(protocol, carrier.decode(body))[0])
+        return content(decode_turn(protocol, carrier.decode(body))[0])
     return content(protocol.decode_body(json.loads(body)))
 
 

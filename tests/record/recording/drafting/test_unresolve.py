@@ -22,7 +22,7 @@ from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.corpus import corpus_recordings, needs_corpus
 from tests.strategies import every_part, json_values, opaques, tool_calls, turns
-from tools.corpus import decoded
+from tools.corpus import decode_turn
 
 
 def again(turn: Turn, api: str = "chat") -> Turn:
@@ -61,7 +61,7 @@ def test_about_as_many_fragments() -> None:
 def test_every_recorded_stream_survives() -> None:
     """Recorded turns of real services are the same; a call without an id gets one."""
     for recording in corpus_recordings():
-        turn, _ = decoded(PROTOCOLS[recording.api], decode(recording.stream))
+        turn, _ = decode_turn(PROTOCOLS[recording.api], decode(recording.stream))
         written = again(turn, recording.api)
         ids = iter(call.id for call in written.tool_calls)
         named = tuple(

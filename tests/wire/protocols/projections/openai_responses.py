@@ -28,10 +28,10 @@ from mockllm.wire.protocols.openai_responses.citations import annotations_of, ci
 from mockllm.wire.protocols.openai_responses.decoder import Decoder
 from mockllm.wire.protocols.openai_responses.item_fields import (
     END,
+    begin_code,
     code_deltas,
     code_text,
-    escaped,
-    opened,
+    escape_code,
 )
 from mockllm.wire.protocols.openai_responses.layout import own_ids
 from mockllm.wire.protocols.openai_responses.objects import (
@@ -85,7 +85,7 @@ def canonical(fragments: Sequence[str]) -> tuple[str, ...]:
     deltas = [delta for some in code_deltas(fragments) for delta in some]
     if not deltas:
         return (code_text(""),)
-    return (opened(deltas[0]), *map(escaped, deltas[1:]), END)
+    return (begin_code(deltas[0]), *map(escape_code, deltas[1:]), END)
 
 
 def _survives(part: Part) -> bool:
