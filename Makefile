@@ -17,7 +17,7 @@
 # make docs   the documentation as a site, into build/docs
 # make release-check  build what a release publishes, and try it in a new environment
 # make bench  all benchmarks
-# make mutants  how many of 300 changes of the code the fast tests notice; takes half an hour
+# make mutants  how many of 300 changes in all wings the quick tests of each wing notice; 20 minutes
 # make upstreams  build llama-cpp-python, which takes minutes, and test recording from its server
 
 PYTHON ?= python3

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tools.mutants import Result, draw, report
+from tests.test_structure import WINGS as ARCHITECTURE
+from tools.mutants import WINGS, Result, draw, report
 
 NAMES = [f"mockllm.core.seeded.x_derive__mutmut_{n}" for n in range(50)]
 
@@ -27,24 +28,31 @@ def test_what_counts_as_noticed(outcome: str, noticed: bool) -> None:
     assert Result(NAMES[0], outcome).noticed == noticed
 
 
-def test_the_module_of_a_mutant() -> None:
-    """Without the package, the function and the number."""
-    assert Result(NAMES[0], "killed").module == "core.seeded"
-    assert Result("mockllm.play.replay.call.xǁCallǁread__mutmut_1", "").module == "play.replay.call"
+def test_the_wing_of_a_mutant() -> None:
+    """The first folder of the package; the plugin is a package of its own."""
+    assert Result(NAMES[0], "killed").wing == "core"
+    assert Result("mockllm.play.replay.call.xǁCallǁread__mutmut_1", "").wing == "play"
+    assert Result("mockllm_pytest.plugin.x_name__mutmut_1", "").wing == "plugin"
+
+
+def test_every_wing_is_sampled() -> None:
+    """Those of the architecture, and the plugin."""
+    assert (*ARCHITECTURE, "plugin") == WINGS
 
 
 def test_the_report() -> None:
-    """A line for each module, other outcomes by name, and the figure of all together."""
+    """A line for each wing, other outcomes by name, and the figure of all that were run."""
     results = [
         Result(NAMES[0], "killed"),
         Result(NAMES[1], "timed out"),
         Result(NAMES[2], "exit code -9"),
-        Result("mockllm.core.jsontext.x_parse_object__mutmut_1", "survived"),
+        Result("mockllm.cli.show.x_show__mutmut_1", "survived"),
+        Result("mockllm.cli.show.x_show__mutmut_2", "not run"),
     ]
-    assert report(results, 8743).splitlines() == [
-        "module                            killed   timed out    survived not reached",
-        "core.jsontext                                                  1            ",
-        "core.seeded                            1           1                        ",
+    assert report(results).splitlines() == [
+        "wing              killed   timed out    survived not reached     not run",
+        "core                   1           1                                    ",
         "  1 with exit code -9",
-        "2 of 4 mutants killed (50.0%), drawn from 8,743",
+        "cli                                            1                       1",
+        "2 of 4 mutants killed (50.0%)",
     ]
