@@ -53,7 +53,7 @@ def test_llms_txt_leads_to_pages() -> None:
 
 
 LONGEST = 15_000
-"""Bytes of a page. Some 12,000 are meant; the rest is for what is added to a page."""
+"""Bytes of a page."""
 
 LONGER = {
     "architecture": "For contributors, who read it once.",
