@@ -26,6 +26,7 @@ _MAX_RATIO = 250
 below 150; zeros in gzip reach 1,030."""
 
 _PACKAGES = {"br": "brotli", "zstd": "zstandard"}
+"""By content coding (RFC 7932, RFC 8878), the package that reads it."""
 
 
 def codings() -> tuple[str, ...]:

@@ -26,14 +26,14 @@ from mockllm.wire.framing.carrier import Carrier, Span
 
 MAX_HEADERS = 128 * 1024
 MAX_PAYLOAD = 24 * 1024 * 1024
-"""In bytes, as botocore has them."""
+"""In bytes, as botocore has them (`botocore/eventstream.py`)."""
 
 PRELUDE = 12
 """Bytes before the headers: two lengths and their checksum."""
 
 CHECKSUM = 4
 LONGEST_HEADER = 0xFFFF
-"""The value of a header has at most so many bytes."""
+"""The value of a header has at most so many bytes: its length has two."""
 
 _STRING = 7
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}

@@ -18,6 +18,7 @@ from mockllm.core.jsontext import json_bytes
 from mockllm.wire.framing.carrier import Carrier, Span
 
 LINE_ENDS: dict[LineEnd, str] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
+"""The three that end a line (9.2.5, `end-of-line`)."""
 
 MAX_LINE = 16 * 1024 * 1024
 """The longest line, in characters."""

@@ -25,6 +25,7 @@ _PADDED = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 PADDINGS = tuple(_PADDED[:size] for size in range(2, len(_PADDED)))
 """The values of `p`, a field of every event that hides how long the others are."""
 
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors
 _TYPES = {
     400: "ValidationException",
     401: "UnrecognizedClientException",

@@ -384,7 +384,7 @@ def content_headers(stream: bool) -> dict[str, str]:
 
 
 def retry_header(seconds: float | None) -> dict[str, str]:
-    """When to try again: `retry-after` in whole seconds, rounded up."""
+    """When to try again: `retry-after` in whole seconds (RFC 9110, section 10.2.3), rounded up."""
     return {} if seconds is None else {"retry-after": str(-(-round(seconds * 1000) // 1000))}
 
 
@@ -414,6 +414,7 @@ def counted_tokens(request: Request) -> int:
 
 
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 _SIGNER = re.compile(r"Credential=([^/,\s]+)")
 
 

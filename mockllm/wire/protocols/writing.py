@@ -1,5 +1,5 @@
-"""What the writers of requests have in common: histories that every API takes, parameters, and the
-next request of a conversation.
+"""Common parts of the writers of requests: histories that every API takes, parameters, and the next
+request of a conversation.
 
 A neutral history may be one that an API has no form for: Responses has a message for each call,
 Gemini calls without ids. A writer first brings it into the form of its API.

@@ -19,8 +19,8 @@ from mockllm.wire.protocols.values import mapping, string
 
 _KIND = "batch"
 _PATH = "/v1/messages"
-_DAY = 86400
-_MOST_ID = 64
+_DAY = 86400  # after which a batch expires
+_MOST_ID = 64  # characters of a `custom_id`
 
 
 @record

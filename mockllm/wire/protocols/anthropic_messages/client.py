@@ -35,7 +35,7 @@ _NAMES = {
     "stop": "stop_sequences",
 }
 _MARK = {"cache_control": {"type": "ephemeral"}}
-_LEAST_BUDGET = 1024
+_LEAST_BUDGET = 1024  # of `thinking.budget_tokens`, by the same page
 _USUAL_TOKENS = 1024
 
 

@@ -46,6 +46,7 @@ SERVICE_ERRORS: Mapping[str, ServiceError] = {
 ORGANIZATION = derive_uuid("organization")
 """The account that each answer names."""
 
+# https://docs.claude.com/en/api/errors#http-errors
 _TYPES = {
     401: "authentication_error",
     402: "billing_error",

@@ -110,6 +110,7 @@ def _matching(pattern: str) -> Check:
     return check
 
 
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolUseBlock.html
 NAME = _matching("[a-zA-Z0-9_-]{1,64}")
 _ID = _matching("[a-zA-Z0-9_.:-]{1,64}")
 _ANY = CHECKS.mapping

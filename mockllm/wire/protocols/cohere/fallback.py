@@ -21,8 +21,8 @@ from mockllm.wire.protocols.values import array, objects, string
 
 _DIMENSIONS = (256, 512, 1024, 1536)
 _USUAL_DIMENSIONS = 1536  # of embed-v4.0
-_MOST_TEXTS = 96
-_MOST_DOCUMENTS = 1000
+_MOST_TEXTS = 96  # `texts` of the reference
+_MOST_DOCUMENTS = 1000  # `documents` of the reference
 _SCORED = 256
 """The dimensions of the vectors by which documents are ranked."""
 

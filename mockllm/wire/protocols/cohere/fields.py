@@ -14,6 +14,7 @@ from mockllm.wire.protocols.base import Reply, dumps
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import mapping, objects, string, whole
 
+# https://docs.cohere.com/reference/chat#response.body.finish_reason
 _FINISHES: dict[str, ev.FinishReason] = {
     "COMPLETE": "stop",
     "TOOL_CALL": "tool_calls",

@@ -25,6 +25,7 @@ _TYPE = "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContent
 _MOST = 1000
 """How many batches a page has."""
 
+# https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
 _CODES = {
     "CANCELLED": 1,
     "INVALID_ARGUMENT": 3,

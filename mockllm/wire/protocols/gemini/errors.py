@@ -36,6 +36,7 @@ SERVICE_ERRORS: Mapping[str, ServiceError] = {
 
 NO_MESSAGE = "the stream reports an error"
 
+# https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
 _CODES = {
     "CANCELLED": 499,
     "UNKNOWN": 500,

@@ -104,6 +104,7 @@ SAFETY_RATINGS = [
 _MALFORMED = "MALFORMED_FUNCTION_CALL"
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 _VALUE = re.compile(r"(?:promptFeedback\.blockReason=)?[A-Z][A-Z_]*\Z")
+# https://ai.google.dev/api/generate-content#FinishReason
 FINISHES: dict[ev.FinishReason, str] = {
     "stop": "STOP",
     "tool_calls": "STOP",

@@ -30,7 +30,7 @@ from mockllm.wire.protocols.records import Fields, JobState, Json
 from mockllm.wire.protocols.values import json_object, mapping, string
 
 _KIND = "batch"
-_DAY = 86400
+_DAY = 86400  # `completion_window`, which can only be 24h
 _ENDPOINTS = (
     "/v1/responses",
     "/v1/chat/completions",

@@ -37,7 +37,7 @@ from mockllm.wire.protocols.openai_common import bad_value, missing
 from mockllm.wire.protocols.records import FallbackBody, FallbackRoute, Fields, Json
 from mockllm.wire.protocols.values import array, mapping, string
 
-_MOST_IMAGES = 10
+_MOST_IMAGES = 10  # `n` of /images/generations
 _MOST_PIXELS = 4096  # of one side
 _PIXELS_OF_TOKEN = 1024
 
@@ -48,7 +48,7 @@ _LONGEST = 5_000
 """How long speech may last, in milliseconds."""
 
 _LONGEST_NAME = 60
-_MOST_CHARACTERS = 4096
+_MOST_CHARACTERS = 4096  # of `input` of /audio/speech
 _FILES: dict[str, tuple[str, Callable[[int], bytes]]] = {
     "mp3": ("audio/mpeg", silent_mp3),
     "opus": ("audio/ogg", silent_opus),

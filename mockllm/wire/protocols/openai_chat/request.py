@@ -40,7 +40,7 @@ from mockllm.wire.protocols.values import array, mapping, string
 _TIERS = {"flex": "flex", "priority": "priority", "fast": "priority", "scale": "scale"}
 _CHOICES = ("none", "auto", "required")
 _FORMS = ("function", "allowed_tools", "custom")
-_MOST_CHOICES = 128
+_MOST_CHOICES = 128  # `n` of the reference
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import plain_object
 
 # openai-python stops reading here, so nothing may follow.
-_DONE = Frame("[DONE]")
+_DONE = Frame("[DONE]")  # the last message of a stream, by the reference of `stream`
 
 
 class Encoder:

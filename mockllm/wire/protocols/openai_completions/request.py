@@ -31,8 +31,8 @@ from mockllm.wire.protocols.openai_completions.prompts import (
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import encodable, mapping
 
-_MOST_CHOICES = 128
-_MOST_LOGPROBS = 5
+_MOST_CHOICES = 128  # `n` of the reference
+_MOST_LOGPROBS = 5  # `logprobs` of the reference
 _MOST_ECHOED = 4_000_000
 """The characters of all echoed prompts of an answer: 128 choices would repeat a long one often."""
 
