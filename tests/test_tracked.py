@@ -42,7 +42,6 @@ FAMILIES = {
     "tests/checking/mutants/*.yaml": "tests/checking/mutants/__init__.py",
     "tests/checking/resilience_mutants/*.toml": "tests/checking/resilience_mutants/declared.py",
     "tests/golden/texts/*.txt": "tests/golden/record.py",
-    "tests/record/importers/flows/*.flows": "tests/record/importers/test_flows.py",
     "tests/js/*.test.mjs": "tests/js/test_package.py",
     "tools/coverage/reasons/*.yaml": "tools/coverage/reasons.py",
 }

@@ -1,4 +1,4 @@
-"""`mockllm import`: cassettes, archives, flows, dumps and fixtures to scenarios."""
+"""`mockllm import`: cassettes, archives, dumps and fixtures to scenarios."""
 
 from __future__ import annotations
 
@@ -52,20 +52,19 @@ def import_(
 ) -> None:
     """Make scenarios of what other tools recorded.
 
-    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), a flow file of mitmproxy, the
-    output of `curl -N` with the request beside it, a fixture file of aimock, or a folder of such
-    files. A line for each exchange says what it became. Secrets are taken out before anything is
-    written. At the end each request is sent to the folder again; a line reports it if its
-    recording does not answer. The exit code is 0 if something was imported and all of it is
-    found again, 1 if nothing was imported, 2 if something is not found again or cannot be
-    written.
+    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), the output of `curl -N` with the
+    request beside it, a fixture file of aimock, or a folder of such files. A line for each exchange
+    says what it became. Secrets are taken out before anything is written. At the end each request
+    is sent to the folder again; a line reports it if its recording does not answer. The exit code
+    is 0 if something was imported and all of it is found again, 1 if nothing was imported, 2 if
+    something is not found again or cannot be written.
 
     \b
     Examples:
       mockllm import tests/cassettes -o scenarios/recorded
       mockllm import traffic.har -o scenarios/recorded --redact 'acct_[0-9]+'
       mockllm import answer.sse -o scenarios/recorded --json
-      mockllm import monday.flows tuesday.flows -o scenarios/recorded --join
+      mockllm import monday.har tuesday.har -o scenarios/recorded --join
     """
     from mockllm.cli.terminal.progress import progress_line
     from mockllm.record.importers.batch import import_files

@@ -1,7 +1,6 @@
 """`mockllm import` of recordings of other tools, and `mockllm export`."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -98,8 +97,8 @@ def test_nothing_imported(mockllm, tmp_path):
     assert result.exit_code == 1
     first, second, total = result.output.splitlines()
     assert first == (
-        f"{tmp_path}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, flow file of "
-        "mitmproxy, event stream or fixture file of aimock"
+        f"{tmp_path}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, event stream or "
+        "fixture file of aimock"
     )
     assert "!!python/object:os.x, which names a Python object" in second
     assert total.startswith("2 exchanges: 0 neutral")
@@ -179,19 +178,15 @@ def test_join(mockllm, tmp_path):
 
 
 def test_flows_of_mitmproxy(mockllm, tmp_path):
-    """A flow file gives scenarios, and a line with the reason for each other flow."""
-    flows = Path(__file__).parents[1] / "record" / "importers" / "flows" / "mitmproxy-11.0.2.flows"
-    result = mockllm("import", flows, "-o", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-    assert "#1  POST /v1/chat/completions -> scenario mitmproxy-11-0-2 turn 1: neutral" in (
-        result.output
+    """A flow file is skipped; its line has the command that writes an archive of it."""
+    path = tmp_path / "my traffic.flows"
+    path.write_bytes(b"20:7:version;2:21#4:type;4:http;}")
+    result = mockllm("import", tmp_path, "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[0] == (
+        f"{path} -> skipped: it has flows of mitmproxy; import an archive of them: "
+        f"mitmdump -nr '{path}' --set hardump='{path.with_suffix('.har')}'"
     )
-    assert "/v1/realtime -> skipped: it is a WebSocket, which is not played" in result.output
-    users = {
-        scenario.match.user.value for scenario in load([tmp_path / "out"]) if scenario.route is None
-    }
-    assert users == {"Weather now?", "Weather tomorrow?", "Packed?"}
-    assert result.stderr == ""
 
 
 def test_fixtures_of_aimock(mockllm, tmp_path):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -47,10 +48,7 @@ def with_progress(items: Sequence[_Item], what: str, progress: Progress) -> Iter
     progress(what, total, total)
 
 
-_NO_KIND = (
-    "it is no VCR cassette, HTTP archive, flow file of mitmproxy, event stream or fixture file of "
-    "aimock"
-)
+_NO_KIND = "it is no VCR cassette, HTTP archive, event stream or fixture file of aimock"
 
 
 _MOST_TOGETHER = 100
@@ -162,6 +160,12 @@ class _Batch:
             if kind == "aimock":
                 self.fixtures.append(path)
                 self._requests[str(path)] = ""
+            elif kind == "flows":
+                archive = quote(str(path.with_suffix(".har")))
+                command = f"mitmdump -nr {quote(str(path))} --set hardump={archive}"
+                self._skip(
+                    str(path), f"it has flows of mitmproxy; import an archive of them: {command}"
+                )
             elif kind is None:
                 self._skip(str(path), _NO_KIND)
             else:

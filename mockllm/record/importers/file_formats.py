@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mockllm.core.errors import UsageError
-from mockllm.record.importers import flows, har, sse_dump, vcr
+from mockllm.record.importers import har, sse_dump, vcr
 from mockllm.record.importers.files import contents, json_value
 from mockllm.record.importers.reading import Entry
 
@@ -17,7 +17,6 @@ Kind = Literal["vcr", "har", "flows", "sse", "aimock"]
 READERS: dict[Kind, Callable[[Path], list[Entry]]] = {
     "vcr": vcr.read,
     "har": har.read,
-    "flows": flows.read,
     "sse": sse_dump.read,
 }
 """The reader of each kind of file with exchanges."""
@@ -29,7 +28,8 @@ _STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:HTTP/[\d.]+ \d{3}|(?:data|event|i
 _LINES = re.compile(rb"\s*\{[^\n]*\}\s*\n\{")
 """Two objects, each in its line: no JSON file has these."""
 
-# A mapping whose first key is text, or bytes as in files of Python 2.
+# Flows of mitmproxy are typed netstrings: each is a mapping whose first key is text, or bytes as in
+# files of Python 2 (mitmproxy/io/tnetstring.py).
 _FLOWS = re.compile(rb"\d{1,12}:\d{1,3}:[\w ]*[;,]")
 _READ = (".yaml", ".yml", ".json", ".har", *_FLOW_ENDINGS, *sse_dump.ENDINGS)
 

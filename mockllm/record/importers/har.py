@@ -53,6 +53,9 @@ def _exchange(entry: Any, source: str) -> Entry:
     content = response.get("content")
     if not isinstance(content, dict) or not isinstance(content.get("text"), str):
         return Unread(source, "the archive was saved without the bodies of answers", sent)
+    if not content["text"] and str(content.get("mimeType")).startswith("text/event-stream"):
+        # mitmproxy 11 writes a stream that broke off so: status 200, no text and no `_error`.
+        return Unread(source, "it is a stream, and the archive has none of its bytes", sent)
     try:
         status = int(response["status"])
         exchange = Captured(

@@ -22,7 +22,8 @@ KINDS = {
     "n.json": ('{"choices": []}', None),
     "o.yaml": ("scenario: a\nturns: []\n", None),
     "p.txt": ("", None),
-    "q.txt": ("database: no stream", None),
+    "q.flows": ("20:7:version;2:21#4:type;4:http;}", "flows"),
+    "r.txt": ("database: no stream", None),
 }
 
 

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,9 @@ UNREAD = {
     "no request with its response": {},
     "without the bodies of answers": entry({"size": 3}),
     "no answer came: net::ERR_FAILED": entry(status=0, _error="net::ERR_FAILED"),
+    "it is a stream, and the archive has none of its bytes": entry(
+        {"mimeType": "text/event-stream", "text": ""}
+    ),
     "not base64": entry({"text": "%", "encoding": "base64"}),
 }
 
@@ -115,6 +119,21 @@ def test_entries_that_are_no_exchange(tmp_path, message):
     assert isinstance(unread, Unread)
     assert message in unread.reason
     assert good.source.endswith("#2")
+
+
+def test_an_archive_of_mitmproxy():
+    """`mitmdump -nr` wrote it of the flows of a reverse proxy before a small server: a stream, an
+    answer in gzip, one to a request in gzip, a list of models, a stream that broke off (twice),
+    and a WebSocket."""
+    entries = har.read(Path(__file__).with_name("mitmproxy-11.0.2.har"))
+    broken = [number for number, one in enumerate(entries) if isinstance(one, Unread)]
+    assert broken == [4, 5]
+    stream, packed, unpacked, models, _, _, upgraded = entries
+    assert stream.body.endswith(b"data: [DONE]\n\n")
+    assert json.loads(packed.body) == json.loads(unpacked.body)
+    assert json.loads(unpacked.request_body)["messages"][0]["content"] == "Packed?"
+    assert json.loads(models.body) == {"object": "list", "data": []}
+    assert upgraded.status == 101
 
 
 @pytest.mark.parametrize("text", ["[]", '{"log": {}}', "{", "\x00"])
