@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.checking.cases.build import _compiled_once as compiled_cases
+from mockllm.checking.cases.build import _compile_once as compiled_cases
 
 _MOST_CASES = 1500
 """Compiled cases of the kit that may stay: some 60 MB."""

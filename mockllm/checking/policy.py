@@ -62,7 +62,7 @@ class ResiliencePolicy:
     cancel: frozenset[str] = frozenset({"leave", "call", "drop"})
 
     @classmethod
-    def declared(cls, settings: Mapping[str, Any]) -> ResiliencePolicy:
+    def from_settings(cls, settings: Mapping[str, Any]) -> ResiliencePolicy:
         """The policy of a client that declares settings, as the first line of a runner has them.
 
         `tries` of null, or of 1, says that the client does not retry.

@@ -25,7 +25,7 @@ from mockllm.checking.cuts.prefixes import (
     prefixes,
     samples_of,
 )
-from mockllm.checking.judging.received import received
+from mockllm.checking.judging.received import with_declared_types
 from mockllm.checking.judging.running import Factory, drive, feed_arguments, new_probe
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
@@ -236,7 +236,7 @@ def cut_results(
     whole = CutAnswer(Outcome())
     for case, given in answers:
         cut = cut_of(case)
-        answer = replace(given, outcome=received(given.outcome)[0])
+        answer = replace(given, outcome=with_declared_types(given.outcome)[0])
         if cut.place == "whole":
             whole = answer
             reasons = {rule: _reason(rule, cut.whole, answer, unread) for rule in CUT_RULES}

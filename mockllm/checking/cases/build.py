@@ -19,7 +19,7 @@ from mockllm.checking.cases.expected import accepted_finish_values, as_streamed,
 from mockllm.checking.cases.scenarios import (
     PLAIN,
     Variation,
-    bounded,
+    limit_chunks,
     vary,
     with_quirks,
     without_quirk,
@@ -65,11 +65,11 @@ def case(
         # The scenario itself cuts its answer: that is a variation, too.
         plain = case(without_wire(scenario), api)
     name = case_name(scenario, api, variation, quirk)
-    varied = _varied(scenario, api, variation, plain)
+    varied = _apply_variation(scenario, api, variation, plain)
     if plain is None or quirk or wire.quirks:
         if quirk:
             varied = with_quirks(varied, (quirk,))
-        return _compiled(varied, api, name, variation, quirk, plain)
+        return _compile_case(varied, api, name, variation, quirk, plain)
     return _cut_differently(varied, plain, name, variation)
 
 
@@ -83,7 +83,9 @@ def case_name(scenario: Scenario, api: str, variation: Variation, quirk: str) ->
     return f"{api}/{scenario.name}{f'+{quirk}' if quirk else ''}{cut}"
 
 
-def _varied(scenario: Scenario, api: Api, variation: Variation, plain: Case | None) -> Scenario:
+def _apply_variation(
+    scenario: Scenario, api: Api, variation: Variation, plain: Case | None
+) -> Scenario:
     """The scenario with a variation, whose chunks are larger where the stream is long."""
     varied = vary(scenario, variation)
     if plain is None or not variation.cut:
@@ -91,7 +93,7 @@ def _varied(scenario: Scenario, api: Api, variation: Variation, plain: Case | No
     fragments = _count_fragments(varied.turns[0].for_api(api))
     per_event = plain.answer.size // max(1, len(plain.answer.data))
     size = plain.answer.size + fragments * min(per_event, _USUAL_EVENT)
-    return vary(scenario, bounded(variation, size))
+    return vary(scenario, limit_chunks(variation, size))
 
 
 _USUAL_EVENT = 400
@@ -129,7 +131,7 @@ def _cut_differently(scenario: Scenario, plain: Case, name: str, variation: Vari
     )
 
 
-def _compiled(
+def _compile_case(
     scenario: Scenario,
     api: Api,
     name: str,
@@ -142,16 +144,16 @@ def _compiled(
     quirks = _quirks(spec, api)
     variants = [variant for _, variant in quirks]
     turn = _turn_sent(scenario, api, variants, answer)
-    received = _received(turn, variants)
+    received = _received_turn(turn, variants)
     expected = outcome_of_turn(received, spec, api)
     reaction = _reaction(spec, answer, scenario, request, plain)
     # Quirks say what they demand, and know nothing of a turn that ends with an error anyway.
     if reaction == "same" and expected.errors:
         reaction = "error"
-    events = decoded(answer, api, variants)
+    events = decode_answer(answer, api, variants)
     values = None if events is None else [value for value, _ in events.decoded]
 
-    def identified(outcome: Outcome) -> Outcome:
+    def with_ids_of_plain(outcome: Outcome) -> Outcome:
         if plain is not None and plain.expected.role is None and is_kept(outcome.role):
             outcome = replace(outcome, role=None)
         if values is not None:
@@ -166,7 +168,7 @@ def _compiled(
         tools=scenario.tools,
         answer=answer,
         events=events,
-        expected=identified(expected),
+        expected=with_ids_of_plain(expected),
         finish_values=accepted_finish_values(received, api, spec, values or ()),
         reaction=reaction,
         invariant=_tested_invariant(scenario, quirks),
@@ -178,7 +180,7 @@ def _compiled(
             text for call in received.tool_calls if call.custom for text in (call.name, call.id)
         ),
         body=None if plain is not None else _body(scenario, request, api),
-        tolerated=tuple(map(identified, _tolerated(turn, variants, spec, api))),
+        tolerated=tuple(map(with_ids_of_plain, _acceptable_outcomes(turn, variants, spec, api))),
     )
 
 
@@ -211,7 +213,7 @@ def _turn_sent(
     protocol = PROTOCOLS[api]
     if not any(variant.as_sent for variant in variants):
         # A quirk may add a value that the protocol itself cannot carry, so project first.
-        return _projected(protocol.project, resolve(scenario, 0, api))
+        return _project_turn(protocol.project, resolve(scenario, 0, api))
     wire = scenario.turns[0].for_api(api).wire
     others = [name for name in (wire.quirks if wire else ()) if not find(name)[1].as_sent]
     for name in others:
@@ -222,13 +224,13 @@ def _turn_sent(
 
 
 @lru_cache(maxsize=64)
-def _projected(project: Callable[[Turn], Turn], turn: Turn) -> Turn:
+def _project_turn(project: Callable[[Turn], Turn], turn: Turn) -> Turn:
     """The part of a turn that a protocol can carry: the same for all quirks of a sample, one after
     another."""
     return project(turn)
 
 
-def _received(turn: Turn, variants: Sequence[Variant]) -> Turn:
+def _received_turn(turn: Turn, variants: Sequence[Variant]) -> Turn:
     """The turn that a correct client gets."""
     for variant in variants:
         if variant.expected is not None:
@@ -236,14 +238,14 @@ def _received(turn: Turn, variants: Sequence[Variant]) -> Turn:
     return turn
 
 
-def _tolerated(
+def _acceptable_outcomes(
     turn: Turn, variants: Sequence[Variant], spec: TurnSpec, api: Api
 ) -> Iterator[Outcome]:
     """The other outcomes that are acceptable; `Variant.tolerated` has the reasons."""
     for position, variant in enumerate(variants):
-        before = _received(turn, variants[:position])
+        before = _received_turn(turn, variants[:position])
         for tolerance in variant.tolerated:
-            other = _received(tolerance.turn(before, api), variants[position + 1 :])
+            other = _received_turn(tolerance.turn(before, api), variants[position + 1 :])
             outcome = outcome_of_turn(other, spec, api)
             yield outcome if tolerance.end else _reported_if_cut(outcome)
 
@@ -312,7 +314,7 @@ _FIELD = re.compile(rb"\xef\xbb\xbf|(data|event|id|retry)?(:|$)")
 """How every line of an event stream begins (WHATWG SSE, 9.2.6: field names, comments, BOM)."""
 
 
-def decoded(answer: HttpAnswer, api: Api, variants: Sequence[Variant]) -> Events | None:
+def decode_answer(answer: HttpAnswer, api: Api, variants: Sequence[Variant]) -> Events | None:
     """The decoded events of an answer.
 
     None if what is special about the answer does not show in events: its bytes, its content
@@ -379,17 +381,19 @@ class _Key:
     alive: tuple[object, ...] = field(compare=False)
 
 
-def compiled(scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str = "") -> Case:
+def cached_case(
+    scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str = ""
+) -> Case:
     """A case of a scenario of one turn (see `build.case`), compiled once."""
     found = _objects(scenario, api, quirk)
     ids = tuple(map(id, found))
-    return _compiled_once(_Key(_digest(scenario), api, variation, quirk, ids, scenario, found))
+    return _compile_once(_Key(_digest(scenario), api, variation, quirk, ids, scenario, found))
 
 
 @lru_cache(maxsize=_MOST_CASES)
-def _compiled_once(key: _Key) -> Case:
+def _compile_once(key: _Key) -> Case:
     is_plain = not key.quirk and key.variation == PLAIN
-    plain = None if is_plain else compiled(key.scenario, key.api)
+    plain = None if is_plain else cached_case(key.scenario, key.api)
     return case(key.scenario, key.api, key.variation, key.quirk, plain=plain)
 
 

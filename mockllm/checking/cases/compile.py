@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import count as count_from
 from itertools import islice
 
-from mockllm.checking.cases.build import case, case_name, changes, compiled
+from mockllm.checking.cases.build import cached_case, case, case_name, changes
 from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.scenarios import PLAIN, Variation, answer_size, draws, singles, vary
 from mockllm.checking.material import kit_scenarios
@@ -43,7 +43,7 @@ class CaseSpec:
 
     def compile(self) -> Case:
         """The case, compiled once in a process, as long as there is memory for it."""
-        return compiled(self.scenario, self.api, self.variation, self.quirk)
+        return cached_case(self.scenario, self.api, self.variation, self.quirk)
 
 
 def _spec(scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str = "") -> CaseSpec:
@@ -66,7 +66,7 @@ def case_specs(
     if not quirks:
         return
     used = {spec.scenario.name for spec in users}
-    kit = (_renamed(scenario, used) for scenario in (NOT_OFFERED, *kit_scenarios(api)))
+    kit = (_with_unused_name(scenario, used) for scenario in (NOT_OFFERED, *kit_scenarios(api)))
     kit_specs = list(_plain_specs(kit, api))
     yield from _with_variations(kit_specs, min(variations, _KIT_VARIATIONS), seed, level)
     for form in forms(api, QUIRKS.over(api)):
@@ -178,17 +178,17 @@ def _quirk_specs(
     """A quirk on several samples, then under a few cuts, each on one of the samples."""
     if level == "payloads" and not in_events(form.variant):
         return
-    played = [_renamed(sample, used) for sample in samples(form, api)]
+    played = [_with_unused_name(sample, used) for sample in samples(form, api)]
     found = [_spec(sample, api, quirk=form.name) for sample in played]
     drawn = cuts(form, variations, seed, payloads=level == "payloads")
     for number, variation in enumerate(drawn):
         found.append(_spec(played[number % len(played)], api, variation, form.name))
     for spec in found:
-        if level == "bytes" or compiled(spec.scenario, api, spec.variation, form.name).events:
+        if level == "bytes" or cached_case(spec.scenario, api, spec.variation, form.name).events:
             yield spec
 
 
-def _renamed(scenario: Scenario, used: set[str]) -> Scenario:
+def _with_unused_name(scenario: Scenario, used: set[str]) -> Scenario:
     """A scenario of the kit, with another name if a scenario of the user has its name."""
     if scenario.name not in used:
         return scenario
@@ -284,7 +284,9 @@ def samples(form: Form, api: Api) -> tuple[Scenario, ...]:
         for sample in more
         if sample is not first
         and (form.name, sample.name) not in _LEFT_OUT
-        and changes(compiled(sample, api, quirk=form.name).answer, compiled(sample, api).answer)
+        and changes(
+            cached_case(sample, api, quirk=form.name).answer, cached_case(sample, api).answer
+        )
     )
     return (first, *others)
 

@@ -176,11 +176,11 @@ def as_streamed(outcome: Outcome, events: Sequence[Any], api: Api, *, changed: b
         return outcome
     strings = set(strings_in(events))
     calls = tuple(
-        call if call.arguments != {} and _carried(call.raw_arguments, strings) else _not_raw(call)
+        call if call.arguments != {} and _joins(call.raw_arguments, strings) else _not_raw(call)
         for call in outcome.tool_calls
     )
     opaque = outcome.opaque
-    if isinstance(opaque, tuple) and not all(_carried(value, strings) for value in opaque):
+    if isinstance(opaque, tuple) and not all(_joins(value, strings) for value in opaque):
         opaque = NOT_KEPT
     return replace(outcome, tool_calls=calls, opaque=opaque)
 
@@ -219,7 +219,7 @@ def _not_raw(call: Call) -> Call:
     return replace(call, raw_arguments=NOT_KEPT)
 
 
-def _carried(value: Any, strings: set[str]) -> bool:
+def _joins(value: Any, strings: set[str]) -> bool:
     """Whether strings of the stream join to raw arguments, or to an opaque value."""
     if not isinstance(value, str):
         return False

@@ -77,7 +77,7 @@ def _without_auto(part: Any) -> Any:
 
 def with_quirks(scenario: Scenario, quirks: tuple[str, ...] | None) -> Scenario:
     """The scenario with more quirks; None removes those it has."""
-    return _rewired(
+    return _change_wire(
         scenario,
         lambda wire: replace(wire, quirks=() if quirks is None else (*wire.quirks, *quirks)),
     )
@@ -85,29 +85,29 @@ def with_quirks(scenario: Scenario, quirks: tuple[str, ...] | None) -> Scenario:
 
 def without_wire(scenario: Scenario) -> Scenario:
     """The scenario without settings of how its events are written."""
-    return _rewired(scenario, lambda _: Wire())
+    return _change_wire(scenario, lambda _: Wire())
 
 
 def uncut(scenario: Scenario) -> Scenario:
     """The scenario with its bytes in one piece, under a name of its own if it has them cut."""
-    whole = _rewired(scenario, lambda wire: replace(wire, segments=None))
+    whole = _change_wire(scenario, lambda wire: replace(wire, segments=None))
     return scenario if whole == scenario else replace(whole, name=f"{scenario.name}-uncut")
 
 
 def without_quirk(scenario: Scenario, quirk: str) -> Scenario:
     """The scenario without one of its quirks."""
-    return _rewired(
+    return _change_wire(
         scenario,
         lambda wire: replace(wire, quirks=tuple(name for name in wire.quirks if name != quirk)),
     )
 
 
-def _rewired(scenario: Scenario, change: Callable[[Wire], Wire]) -> Scenario:
-    def rewired(spec: TurnSpec) -> TurnSpec:
+def _change_wire(scenario: Scenario, change: Callable[[Wire], Wire]) -> Scenario:
+    def change_turn(spec: TurnSpec) -> TurnSpec:
         wire = change(spec.wire or Wire())
         return replace(spec, wire=None if wire == Wire() else wire)
 
-    turns = tuple(turn.with_each(rewired) for turn in scenario.turns)
+    turns = tuple(turn.with_each(change_turn) for turn in scenario.turns)
     return replace(scenario, turns=turns)
 
 
@@ -222,7 +222,7 @@ def draws(seed: str, name: str, *, payloads: bool = False) -> Iterator[Variation
 _MOST_DRAWS = 10_000
 
 
-def bounded(variation: Variation, size: int) -> Variation:
+def limit_chunks(variation: Variation, size: int) -> Variation:
     """The variation with larger chunks, where its own would be too many."""
     cut = variation.cut
     if not cut or size * len(cut) <= _MOST_CHUNKS * sum(cut):

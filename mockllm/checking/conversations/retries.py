@@ -97,7 +97,7 @@ def _of_pairs(
     return judge
 
 
-def _bounded(record: JudgedSession) -> Violations:
+def _retry_bound(record: JudgedSession) -> Violations:
     rule = "retry-bounded"
     for tries in _same(record):
         if len(tries) > MOST_TRIES:
@@ -124,7 +124,7 @@ def _backoff(record: JudgedSession) -> Violations:
 
 
 RETRY_RULES: Mapping[str, Judge] = {
-    "retry-bounded": _bounded,
+    "retry-bounded": _retry_bound,
     "retry-after-honoured": _of_pairs("retry-after-honoured", asked_too_early),
     "backoff-grows": _backoff,
     "no-retry-where-useless": _of_pairs("no-retry-where-useless", useless_repeats),
@@ -232,7 +232,7 @@ def extra_requests(record: JudgedSession) -> Violations:
             )
             # Each extra request is a violation of its own, so its number is the location.
             yield replace(again, location=step.number)
-        elif _given(step, scenario):
+        elif _has_whole_answer(step, scenario):
             given[scenario.name, position] = step
 
 
@@ -240,7 +240,7 @@ def _repeats(scenario: Scenario, index: int | None) -> bool:
     return scenario.restart or index is None or bool(scenario.turns[index].repeat)
 
 
-def _given(step: Step, scenario: Scenario) -> bool:
+def _has_whole_answer(step: Step, scenario: Scenario) -> bool:
     """Whether the client has got the whole answer, so that it has no reason to try again."""
     exchange = step.exchange
     return (

@@ -177,7 +177,7 @@ class SessionHistory:
             adapted = adaptation(spec, selection.scenario, request, PROTOCOLS[request.api])
         except RequestError:
             return None, ()
-        turn, planned = self._resolved(selection, request.api, spec, adapted)
+        turn, planned = self._resolve_turn(selection, request.api, spec, adapted)
         offered = {tool.name for tool in request.tools}
         calls = tuple(
             StreamedCall(
@@ -187,7 +187,7 @@ class SessionHistory:
         )
         return turn, calls
 
-    def _resolved(
+    def _resolve_turn(
         self, selection: Selection, api: str, spec: TurnSpec, adapted: Adaptation | None
     ) -> tuple[Turn, tuple[PlannedCall, ...]]:
         """The turn that was selected, as a request gets it, and its calls as they are planned."""

@@ -58,7 +58,7 @@ def judge_cut(rule: str, cut: Cut, answer: CutAnswer, whole: CutAnswer | None = 
     if cut.content_complete:
         return ""
     if rule == "cut-reported":
-        found = _unreported(cut, answer, "" if whole is None else whole.outcome.text)
+        found = _mistakes(cut, answer, "" if whole is None else whole.outcome.text)
     else:
         found = _handed_on(cut, answer)
     return printable("; ".join(found))
@@ -89,7 +89,7 @@ def why_not_judged(rule: str, whole: Case, answer: CutAnswer) -> str:
 # cut-reported
 
 
-def _unreported(cut: Cut, answer: CutAnswer, whole_text: Any) -> Iterator[str]:
+def _mistakes(cut: Cut, answer: CutAnswer, whole_text: Any) -> Iterator[str]:
     outcome = answer.outcome
     reported = answer.outcome.partial or any(not error.crash for error in outcome.errors)
     if not reported and not outcome.errors:

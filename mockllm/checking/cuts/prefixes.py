@@ -280,7 +280,7 @@ def cut_samples() -> tuple[Scenario, ...]:
 
 def kit_samples_of(api: Api) -> list[Case]:
     """The kit's samples over an API, without those that it cannot express."""
-    return [case for case in plain_cases(cut_samples(), api) if not _lost(case)]
+    return [case for case in plain_cases(cut_samples(), api) if not _loses_call(case)]
 
 
 def samples_of(api: Api, scenarios: Iterable[Scenario]) -> list[Case]:
@@ -288,7 +288,7 @@ def samples_of(api: Api, scenarios: Iterable[Scenario]) -> list[Case]:
     return [case for case in plain_cases(scenarios, api) if case.reaction == "same"]
 
 
-def _lost(case: Case) -> bool:
+def _loses_call(case: Case) -> bool:
     """Whether the API cannot carry the call of a sample: it has arguments as values."""
     values = PROTOCOLS[case.api].client.arguments_are_values
     return values and bool(case.tools) and not case.expected.tool_calls

@@ -113,10 +113,10 @@ def attribute(
     quirks = beside_exceptions([as_known_exception(quirk, names) for quirk in quirks])
     names |= {quirk.invariant for quirk in quirks}
     variations = beside_exceptions([as_known(variation, names) for variation in variations])
-    return list(_grouped([*plain, *variations, *quirks], judgements))
+    return list(_group_by_case([*plain, *variations, *quirks], judgements))
 
 
-def _grouped(
+def _group_by_case(
     items: Iterable[AttributedDifference], judgements: Mapping[int, Judgement]
 ) -> Iterator[Failure]:
     """One failure for each case and invariant; the difference that decided comes first."""
@@ -253,14 +253,14 @@ def _of_variation(
             difference.subject == other.subject for other in in_payloads
         )
         if shows or difference.field == "chunk":
-            item = _decided(case, difference, "chunking-free")
+            item = _attribute_to(case, difference, "chunking-free")
             yield replace(item, certain=False) if case.quirk else item
         else:
             name = "framing-read" if forms.uncut(case) else "chunking-free"
             yield AttributedDifference(case, difference, name, certain=not comments)
 
 
-def _decided(case: Case, difference: Difference, tested: str) -> AttributedDifference:
+def _attribute_to(case: Case, difference: Difference, tested: str) -> AttributedDifference:
     """The attribution to what was tested, unless the difference is certain or of another field."""
     if difference.conclusive:
         return AttributedDifference(case, difference, difference.invariant, certain=True)

@@ -22,7 +22,7 @@ from mockllm.checking.judging.difference import (
     describe,
     printable,
 )
-from mockllm.checking.judging.received import received
+from mockllm.checking.judging.received import with_declared_types
 from mockllm.checking.outcome import (
     FIELDS,
     LABELS,
@@ -78,7 +78,7 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
     Args:
         got: what the client returned; its values may be of any type.
     """
-    got, wrong_types = received(got)
+    got, wrong_types = with_declared_types(got)
     if "call_id" in policy.ignore:
         case, policy = replace(case, ids=False), replace(policy, missing_id="none")
     if case.custom:
@@ -95,7 +95,9 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
     if reaction == "same" or (reaction == "either" and not got.errors):
         found = [*wrong_types, *from_expected(case, got, policy)]
         tolerated = (
-            _tolerated(case, got, policy, wrong_types) if found else _in_other_order(case, got)
+            _acceptable_outcome(case, got, policy, wrong_types)
+            if found
+            else _in_other_order(case, got)
         )
         if not found or tolerated:
             verdict = "tolerated" if tolerated else "right"
@@ -182,7 +184,9 @@ def _no_end(case: Case, got: Outcome, policy: Policy) -> Iterator[Difference]:
 _ABOUT_ARGUMENTS = frozenset({"malformed-contained", "surface-complete", "arguments-concatenate"})
 
 
-def _tolerated(case: Case, got: Outcome, policy: Policy, wrong_types: Sequence[Difference]) -> str:
+def _acceptable_outcome(
+    case: Case, got: Outcome, policy: Policy, wrong_types: Sequence[Difference]
+) -> str:
     """Which acceptable outcome, other than the expected one, this is; "" if it is none."""
     if wrong_types or got.errors:
         return ""

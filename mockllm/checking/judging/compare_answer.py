@@ -38,8 +38,8 @@ def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
     if "tool_calls" not in policy.ignore and isinstance(got.tool_calls, tuple):
         found += call_differences(case, kept, got, policy)
     if not errors and not any(difference.subject == "tool_calls" for difference in found):
-        found += _unreported(got, policy, excluded)
-    found = _doubted(found, got)
+        found += _unreported_calls(got, policy, excluded)
+    found = _doubt_names_and_ids(found, got)
     found += finish_differences(case, got, policy)
     found += usage_differences(expected.usage, got.usage, policy)
     found += identity_differences(case, got, policy)
@@ -61,7 +61,7 @@ def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
     return found
 
 
-def _doubted(found: list[Difference], got: Outcome) -> list[Difference]:
+def _doubt_names_and_ids(found: list[Difference], got: Outcome) -> list[Difference]:
     """The differences of calls; a name or an id is not conclusive where calls are put together
     wrongly, since it may be that of another call."""
     calls = [difference for difference in found if difference.subject == "tool_calls"]
@@ -158,7 +158,7 @@ def _apply_policy(policy: Policy, case: Case) -> tuple[list[Call], list[tuple[in
     return kept, excluded
 
 
-def _unreported(
+def _unreported_calls(
     got: Outcome, policy: Policy, excluded: Sequence[tuple[int, Call, str]]
 ) -> Iterator[Difference]:
     """Calls that the policy requires to be reported as errors, and that are not."""

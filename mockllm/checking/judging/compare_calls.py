@@ -122,7 +122,7 @@ def _too_many(
     elif len(set(ids)) < len(ids):
         early = any(call.arguments == {} for call in extra)
         invariant = "surface-complete" if early else "surface-once"
-    elif any(call.name in _unoffered(case, policy) for call in extra):
+    elif any(call.name in _unoffered_names(case, policy) for call in extra):
         invariant = "unknown-tool"
     elif case.malformed:
         invariant = "malformed-contained"
@@ -167,7 +167,7 @@ def _too_few(
     found = []
     if all(call.arguments == {} for call in lost):
         found.append("zero-arguments")
-    if _unoffered(case, policy):
+    if _unoffered_names(case, policy):
         found.append("unknown-tool")
     if case.malformed:
         found.append("malformed-contained")
@@ -191,7 +191,7 @@ def _without(calls: Sequence[Call], others: Sequence[Call]) -> list[Call]:
     return remaining
 
 
-def _unoffered(case: Case, policy: Policy) -> set[str]:
+def _unoffered_names(case: Case, policy: Policy) -> set[str]:
     """The tools that were called and not offered; empty if the policy keeps such calls."""
     if not case.tools or policy.unknown_tool == "keep":
         return set()
@@ -210,7 +210,7 @@ def _json_forms(call: Call) -> list[str]:
 def _call(
     case: Case, index: int, want: Call, have: Call, expected: Sequence[Call]
 ) -> Iterator[Difference]:
-    same = canonical(have.arguments) in _accepted(want)
+    same = canonical(have.arguments) in _correct_forms(want)
     if not same:
         yield Difference(
             f"tool_calls[{index}]",
@@ -228,7 +228,7 @@ def _call(
     yield from _id(case, index, want, have)
 
 
-def _accepted(want: Call) -> set[str]:
+def _correct_forms(want: Call) -> set[str]:
     """The canonical forms of correct arguments. JSON that is no object may be kept as text or as
     the value."""
     accepted = {canonical(want.arguments)}

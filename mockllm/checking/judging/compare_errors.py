@@ -54,7 +54,7 @@ def from_error(
     if got.errors and required_by is None:
         yield from _service_message(case, got, policy)
     if got.errors and required_by == "missing-id":
-        yield from _unnamed(case, got)
+        yield from _unnamed_call(case, got)
     if got.errors:
         yield from _pretended_end(case, got, policy, invariant)
     yield from _incomplete_calls(case, got, invariant)
@@ -108,7 +108,7 @@ def _holds(value: Any, text: str, whole: bool) -> bool:
     return isinstance(value, list) and any(_holds(item, text, whole) for item in value)
 
 
-def _unnamed(case: Case, got: Outcome) -> Iterator[Difference]:
+def _unnamed_call(case: Case, got: Outcome) -> Iterator[Difference]:
     """An error about a call without an id names it: by its index, its tool, or the word id."""
     names = [call.name for call in case.expected.tool_calls]
     for trouble in got.errors:

@@ -177,7 +177,7 @@ def canonical(value: Any) -> str:
     `1` and `1.0` are one number in JSON; `1` and `true` are two values, although Python compares
     them as equal.
     """
-    return json.dumps(_numbers(value), sort_keys=True, default=_tagged)
+    return json.dumps(_numbers(value), sort_keys=True, default=_foreign_value)
 
 
 def canonical_text(text: str) -> str:
@@ -198,5 +198,5 @@ def _numbers(value: Any) -> Any:
     return value
 
 
-def _tagged(value: object) -> list[str]:
+def _foreign_value(value: object) -> list[str]:
     return ["not JSON", repr(value)]

@@ -74,7 +74,12 @@ class _Examination:
         wrong = [result for result in (*judged, *forms) if result.judgement.differences]
         shown = {*excused, *(result.case.name for result in wrong)}
         failed = [
-            (result, self._explained(result), self._known(result.case, shown)) for result in wrong
+            (
+                result,
+                self._explain_lost_calls(result),
+                self._differences_of_plain(result.case, shown),
+            )
+            for result in wrong
         ]
         failures = attribute(
             failed,
@@ -82,7 +87,7 @@ class _Examination:
         )
         return Report(tuple(self.results), tuple(failures), tuple(skipped), tuple(forms))
 
-    def stopped(self, shared: Failure, skipped: Iterable[str]) -> Report:
+    def stop_report(self, shared: Failure, skipped: Iterable[str]) -> Report:
         """The report where one stream affects the next: no other result means anything."""
         reason = "streams share state (stage-empties), so that no other case can be judged"
         return Report(tuple(self.results), (shared,), tuple(skipped), stopped=reason)
@@ -97,7 +102,7 @@ class _Examination:
             if form.name not in listed and self._form(form).differences
         ]
 
-    def _explained(self, result: Result) -> tuple[Difference, ...]:
+    def _explain_lost_calls(self, result: Result) -> tuple[Difference, ...]:
         """The differences of a case, those of lost calls with their cause.
 
         A client that leaves out malformed calls loses a call, too, where it joins the arguments
@@ -116,7 +121,7 @@ class _Examination:
             for difference in found
         )
 
-    def _known(self, case: Case, shown: Collection[str]) -> tuple[Difference, ...]:
+    def _differences_of_plain(self, case: Case, shown: Collection[str]) -> tuple[Difference, ...]:
         """The differences of the plain form of a case, if the report shows the plain form: what is
         wrong and shown nowhere would be lost."""
         plain = case.plain
@@ -137,11 +142,11 @@ class _Examination:
         if case.plain is None or replace(wire, group=None, quirks=()) == Wire():
             return None
         variation = Variation(split=case.variation.split, group=case.variation.group)
-        return self._compiled(case.plain.plain or case.plain, variation, case.quirk)
+        return self._differences_of_form(case.plain.plain or case.plain, variation, case.quirk)
 
     def _unvaried_form(self, case: Case) -> tuple[Difference, ...]:
         assert case.plain is not None
-        return self._compiled(case.plain, PLAIN, case.quirk)
+        return self._differences_of_form(case.plain, PLAIN, case.quirk)
 
     def _uncut_form(self, case: Case) -> tuple[Difference, ...]:
         assert case.plain is not None
@@ -152,7 +157,9 @@ class _Examination:
         form = compile_case(whole, case.api, variation, case.quirk)
         return self._form(form).differences
 
-    def _compiled(self, plain: Case, variation: Variation, quirk: str) -> tuple[Difference, ...]:
+    def _differences_of_form(
+        self, plain: Case, variation: Variation, quirk: str
+    ) -> tuple[Difference, ...]:
         if variation == PLAIN and not quirk:
             return self._form(plain).differences
         form = compile_case(plain.scenario, plain.api, variation, quirk, plain=plain)
@@ -211,12 +218,12 @@ def examine(
         # The same stream again: a client that is right now keeps state between streams, and its
         # mistake is not what the case tests.
         if failed and not run_case(factory, case, policy, level).differences:
-            return examination.stopped(_righted(examination.results[-1]), skipped)
+            return examination.stop_report(_failure_before_others(examination.results[-1]), skipped)
         if case.plain is not None:
             continue
         shared = _shared_state(factory, passed, case, policy, level, failed=failed)
         if shared is not None:
-            return examination.stopped(shared, skipped)
+            return examination.stop_report(shared, skipped)
         if not failed:
             passed.append(case)
     return examination.report(skipped)
@@ -242,7 +249,7 @@ def _shared_state(
     for before in (*with_calls[-1:], passed[-1]):
         found = run_case(factory, before, policy, level).differences
         if found:
-            return _changed(before, found[0])
+            return _failure_after_others(before, found[0])
     return None
 
 
@@ -313,7 +320,7 @@ def examine_outcomes(
     policy = policy or Policy()
     check_allowed(policy.allow)
 
-    def judged(case: Case) -> Judgement:
+    def judge_reply(case: Case) -> Judgement:
         outcome, absent = reply(case)
         requested = policy.usage_requested
         if requested is None and usage_requested is not None and case.expected.usage is not None:
@@ -321,7 +328,7 @@ def examine_outcomes(
         own = replace(policy, ignore=policy.ignore | absent, usage_requested=requested)
         return judge(case, outcome, own)
 
-    examination = _Examination(judged, policy, decoded=needs_events)
+    examination = _Examination(judge_reply, policy, decoded=needs_events)
     skipped: list[str] = []
     right: list[Case] = []
     for case in cases:
@@ -334,18 +341,18 @@ def examine_outcomes(
         if progress is not None:
             progress(examination.results[-1])
     # Once more, after all others: a client whose streams share state may fail now.
-    again = judged(right[0]).differences if right and len(examination.results) > 1 else ()
+    again = judge_reply(right[0]).differences if right and len(examination.results) > 1 else ()
     if not again:
         return examination.report(skipped)
-    return examination.stopped(_changed(right[0], again[0]), skipped)
+    return examination.stop_report(_failure_after_others(right[0], again[0]), skipped)
 
 
-def _changed(case: Case, difference: Difference) -> Failure:
+def _failure_after_others(case: Case, difference: Difference) -> Failure:
     text = f"{case.name} was right, and is wrong after other streams: {difference.description}"
     return Failure("stage-empties", case, (text,))
 
 
-def _righted(result: Result) -> Failure:
+def _failure_before_others(result: Result) -> Failure:
     difference = result.judgement.differences[0].description
     text = f"{result.case.name} was wrong, and is right when it is played again: {difference}"
     return Failure("stage-empties", result.case, (text,))

@@ -15,7 +15,7 @@ from mockllm.checking.judging.difference import Difference, comparable_value, fo
 from mockllm.checking.outcome import NOT_KEPT, TEXTS, TOKEN_COUNTS, Call, Outcome, Trouble, Usage
 
 
-def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
+def with_declared_types(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
     """An outcome whose fields have the declared types, and the differences of those that had not.
 
     A field of a wrong type gets its default, and is not compared any further.
@@ -32,8 +32,8 @@ def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
     return replace(outcome, **changed) if changed else outcome, found
 
 
-def watched(outcome: Outcome) -> tuple[Any, Any, Any]:
-    """The parts that are compared after every chunk, as `received` has it: the text, the reasoning,
+def running_parts(outcome: Outcome) -> tuple[Any, Any, Any]:
+    """The parts that are compared after every chunk, with declared types: the text, the reasoning,
     and the calls. The differences are those of the whole outcome, in the end."""
     text, reasoning = _kept_text(outcome.text, ""), _kept_text(outcome.reasoning, "")
     return text, reasoning, _calls(outcome.tool_calls, [])
@@ -99,7 +99,7 @@ def _calls(value: Any, found: list[Difference]) -> Any:
         return NOT_KEPT
     calls = []
     for index, item in enumerate(items):
-        call = item if isinstance(item, Call) else _converted(item)
+        call = item if isinstance(item, Call) else _as_call(item)
         if call is None:
             field = f"tool_calls[{index}]"
             found.append(_wrong_type(field, item, "a Call", "arguments-concatenate"))
@@ -108,7 +108,7 @@ def _calls(value: Any, found: list[Difference]) -> Any:
     return tuple(calls) if len(calls) == len(items) else NOT_KEPT
 
 
-def _converted(item: Any) -> Call | None:
+def _as_call(item: Any) -> Call | None:
     """The call in a mapping or in a tuple (id, name, arguments), as `Outcome.of` reads it."""
     if isinstance(item, dict) or (isinstance(item, tuple | list) and len(item) == 3):
         return Outcome.of(tool_calls=[item]).tool_calls[0]

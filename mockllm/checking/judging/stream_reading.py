@@ -56,11 +56,11 @@ def is_in_order_of_arrival(case: Case, name: str, got: str) -> bool:
     expected = getattr(case.expected, name)
     if len(got) != len(expected) or Counter(got) != Counter(expected):
         return False
-    return _joined(b"".join(case.chunks), case.api, name) == got
+    return _join_texts(b"".join(case.chunks), case.api, name) == got
 
 
 @lru_cache(maxsize=64)
-def _joined(data: bytes, api: str, name: str) -> str:
+def _join_texts(data: bytes, api: str, name: str) -> str:
     kind = _DELTAS[name]
     return "".join(
         event.text

@@ -14,7 +14,7 @@ from mockllm.checking.judging.difference import (
     comparable_value,
     format_value,
 )
-from mockllm.checking.judging.received import received, watched
+from mockllm.checking.judging.received import running_parts, with_declared_types
 from mockllm.checking.judging.stream_reading import is_in_order_of_arrival
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
@@ -41,8 +41,8 @@ class Watch:
 
     def after_chunk(self, delta: object, outcome: Outcome) -> None:
         """Compares the state after a chunk, and what was passed on for it, with those before."""
-        text, reasoning, calls = watched(outcome)
-        passed_on = declared(delta)
+        text, reasoning, calls = running_parts(outcome)
+        passed_on = as_delta(delta)
         self._check_text("text", text, passed_on.text)
         self._check_text("reasoning", reasoning, passed_on.reasoning)
         for call in passed_on.tool_calls:
@@ -53,7 +53,7 @@ class Watch:
 
     def after_stream(self, outcome: Outcome) -> Iterator[Difference]:
         """The differences that show only at the end of the stream."""
-        outcome, _ = received(outcome)
+        outcome, _ = with_declared_types(outcome)
         for name, text in self._texts.items():
             final = getattr(outcome, name)
             joined = text.passed_on
@@ -139,7 +139,7 @@ _NOTHING = Delta()
 _OF_TEXT = ("text-accumulates", "delta-is-fragment", "delta-first")
 
 
-def declared(delta: object) -> Delta:
+def as_delta(delta: object) -> Delta:
     """The value that `feed` returned, as a `Delta`."""
     if delta is None:
         return _NOTHING

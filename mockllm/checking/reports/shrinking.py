@@ -43,7 +43,7 @@ def shrink(case: Case, breaks: Callable[[Case], bool], *, tries: int = TRIES) ->
         candidate = next(candidates, None)
         if candidate is None:
             break
-        smaller = _compiled(scenario, case, *candidate)
+        smaller = _compile_smaller(scenario, case, *candidate)
         if smaller is not None and _size(smaller) <= _size(case) and breaks(smaller):
             smallest, candidates = smaller, chain(_simpler(*candidate))
     return smallest
@@ -53,7 +53,9 @@ def _size(case: Case) -> tuple[int, int]:
     return len(case.chunks), case.answer.size
 
 
-def _compiled(scenario: Scenario, case: Case, turn: TurnSpec, variation: Variation) -> Case | None:
+def _compile_smaller(
+    scenario: Scenario, case: Case, turn: TurnSpec, variation: Variation
+) -> Case | None:
     """The case with another turn and variation; None where there is no such stream."""
     used = {part.name for part in members(turn.reply) if isinstance(part, ToolPart)}
     tools = tuple(tool for tool in scenario.tools if tool.name in used)

@@ -27,7 +27,7 @@ def format_stream(case: Case, level: Level = "payloads", at: int | None = None) 
     """
     lines = format_reads(case) if level == "bytes" else _event_lines(case)
     at = first_changed(case, level) if at is None else at
-    return "\n".join(_shortened(lines, at))
+    return "\n".join(_shorten_lines(lines, at))
 
 
 def format_reads(case: Case) -> list[str]:
@@ -65,7 +65,7 @@ def _first_byte_changed(case: Case, plain: Case) -> int | None:
     return None
 
 
-def _shortened(lines: list[str], at: int | None) -> list[str]:
+def _shorten_lines(lines: list[str], at: int | None) -> list[str]:
     """At most `_MOST_LINES` lines, those around `at` among them, each of limited width."""
     marks = ["> " if index == at else "  " for index in range(len(lines))]
     short = [

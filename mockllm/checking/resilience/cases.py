@@ -77,7 +77,7 @@ def _case(entry: dict[str, Any], api: Api) -> Case:
     name = entry.pop("name")
     scenario = Scenario(name, (turn,), apis=(api,), tools=tools)
     fault = {key: entry.pop(key) for key in ("title", "wait", "final") if key in entry}
-    answer, expected = _answered(scenario, api)
+    answer, expected = _plain_answer(scenario, api)
     return Case(
         name=f"{api}/{name}",
         api=api,
@@ -97,7 +97,7 @@ def _case(entry: dict[str, Any], api: Api) -> Case:
     )
 
 
-def _answered(scenario: Scenario, api: Api) -> tuple[HttpAnswer, Outcome]:
+def _plain_answer(scenario: Scenario, api: Api) -> tuple[HttpAnswer, Outcome]:
     """The answer without faults, and what a client has that got it as a whole."""
     turn, protocol = scenario.turns[0], PROTOCOLS[api]
     if turn.http is not None:

@@ -1,4 +1,4 @@
-"""Rules about what a client hands on, judged from its outcome, and about requests that come again.
+"""Output rules, judged from the outcome of a client, and retry rules, judged from its requests.
 
 `rulings.yaml` has the verdicts and their sentences.
 """

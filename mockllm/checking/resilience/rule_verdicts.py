@@ -281,7 +281,7 @@ def _recovers(play: _Play) -> Ruling:
     return ruling("next-fails", text=play.last.text[:80], error=f": {error}" if error else "")
 
 
-def _isolated(play: _Play) -> Ruling:
+def _isolation(play: _Play) -> Ruling:
     if any(is_whole(play.case, outcome) for outcome in play.outcomes):
         return RIGHT
     if len(play.outcomes) < play.case.requests:
@@ -310,6 +310,6 @@ _RULES: dict[str, Callable[[_Play], Ruling]] = {
     "cancel-closes": _cancel,
     "error-names-cause": _of_outcome(cause_named),
     "recovers": _recovers,
-    "isolated": _isolated,
+    "isolated": _isolation,
     "leaves-nothing": _of_outcome(nothing_left),
 }

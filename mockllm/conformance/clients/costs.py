@@ -14,7 +14,7 @@ from typing import Any
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Judgement
 from mockllm.checking.judging.difference import Difference, call_key, calls_of, comparable
-from mockllm.checking.judging.received import received
+from mockllm.checking.judging.received import with_declared_types
 from mockllm.checking.outcome import FIELDS, LABELS, TEXTS, Call, Outcome
 from mockllm.checking.rules import COSTS, FIELDS_OF, Cost, Verdict
 from mockllm.play.quirks import find
@@ -56,7 +56,7 @@ def cost_of(
     """
     if not differences:
         return None
-    got, _ = received(outcome)
+    got, _ = with_declared_types(outcome)
     if any(error.crash or error.raised for error in got.errors):
         # The user gets an exception, and nothing of the answer.
         return "loud failure"

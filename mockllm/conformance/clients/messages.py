@@ -266,7 +266,7 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
     return Hello(
         Client(**{name: text for name, text in value["client"].items() if name in known}),
         frozenset(value.get("unsupported", ())),
-        ResiliencePolicy.declared(value.get("resilience", {})),
+        ResiliencePolicy.from_settings(value.get("resilience", {})),
     )
 
 

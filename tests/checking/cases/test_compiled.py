@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.checking.cases.build import compiled
+from mockllm.checking.cases.build import cached_case
 from mockllm.checking.cases.compile import case_specs, cases
 from mockllm.play.quirks import QUIRKS
 from mockllm.play.quirks.samples import CALL, LONG_TEXT, TEXT
@@ -32,19 +32,19 @@ def test_suites_share_compiled_cases_and_not_their_events() -> None:
 
 def test_equal_names_do_not_make_scenarios_equal() -> None:
     """A scenario that was edited, or whose JSON has other keys first, is compiled anew."""
-    one, other = compiled(TEXT, "chat"), compiled(with_text(TEXT, "Bye"), "chat")
+    one, other = cached_case(TEXT, "chat"), cached_case(with_text(TEXT, "Bye"), "chat")
     assert (one.expected.text, other.expected.text) == ("Hello", "Bye")
     assert one.name == other.name
 
 
 def test_a_changed_quirk_is_compiled_anew(monkeypatch) -> None:
     """A quirk that replaces another one of its name is played as it is now."""
-    before = compiled(CALL, "chat", quirk="chat-args-whole")
+    before = cached_case(CALL, "chat", quirk="chat-args-whole")
     replaced = replace(QUIRKS["chat-id-repeated"], name="chat-args-whole")
     monkeypatch.setitem(QUIRKS, "chat-args-whole", replaced)
-    after = compiled(CALL, "chat", quirk="chat-args-whole")
+    after = cached_case(CALL, "chat", quirk="chat-args-whole")
     assert after.answer.data != before.answer.data
-    assert after.answer.data == compiled(CALL, "chat", quirk="chat-id-repeated").answer.data
+    assert after.answer.data == cached_case(CALL, "chat", quirk="chat-id-repeated").answer.data
 
 
 def test_the_plain_form_of_a_case_is_the_one_of_the_suite() -> None:

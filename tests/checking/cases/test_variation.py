@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import recut
 from mockllm.checking.cases.compile import plain_cases
-from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, single, vary
+from mockllm.checking.cases.scenarios import PLAIN, Variation, draw, limit_chunks, single, vary
 from mockllm.play.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.dump import dump
 from mockllm.wire.protocols import PROTOCOLS
@@ -85,7 +85,7 @@ def test_recut_keeps_the_bytes(chunks, widths) -> None:
 def test_a_long_stream_is_cut_into_a_bounded_number_of_chunks(cut, size: int) -> None:
     """A short stream is cut as drawn; a long one has the drawn sizes, a large chunk, and so on."""
     variation = Variation(split=(2,), cut=cut)
-    limited = bounded(variation, size)
+    limited = limit_chunks(variation, size)
     chunks = size * len(limited.cut) / sum(limited.cut)
     assert chunks <= 1100
     assert limited.split == variation.split

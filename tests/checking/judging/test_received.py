@@ -14,7 +14,7 @@ from mockllm.checking import INVARIANTS, NOT_KEPT, Call, Outcome, Policy, Troubl
 from mockllm.checking.cases.build import case
 from mockllm.checking.judging.compare import judge
 from mockllm.checking.judging.examine import examine
-from mockllm.checking.judging.received import received
+from mockllm.checking.judging.received import with_declared_types
 from mockllm.checking.judging.report import Report
 from mockllm.checking.reports.check import report_text
 from mockllm.play.quirks.samples import TEXT_AND_CALL
@@ -247,7 +247,7 @@ def test_a_wrong_type_hides_no_other_difference() -> None:
 
 def test_values_of_the_declared_types_stay_as_they_are() -> None:
     """An outcome with the declared types is compared as it is."""
-    assert received(RIGHT) == (RIGHT, [])
+    assert with_declared_types(RIGHT) == (RIGHT, [])
 
 
 def test_a_lone_surrogate_can_be_reported() -> None:

@@ -107,7 +107,7 @@ def test_a_hello_without_declarations_takes_the_settings_of_the_cases():
     assert policy.has_idle_timeout
     assert policy.retries
     assert policy.tries is None
-    assert not ResiliencePolicy.declared({"tries": None}).retries
+    assert not ResiliencePolicy.from_settings({"tries": None}).retries
 
 
 @pytest.mark.parametrize(
