@@ -41,6 +41,10 @@ def request_bytes(path: str, body: bytes, headers: Sequence[str] = ()) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
+ASYNCIO = ("-m", "mockllm", "--config", str(Path(__file__).with_name("asyncio.toml")))
+"""The words of mockllm whose servers run on asyncio's event loop, also where uvloop is there."""
+
+
 @contextlib.contextmanager
 def server(command: Sequence[str], *, pinned: bool = True) -> Iterator[tuple[int, int]]:
     """Runs a server on its core; gives its port (the last number of its first line) and pid.

@@ -94,7 +94,7 @@ def main() -> None:
             f"({count / loaded:,.0f} a second), indexed in {indexed:.2f} s, "
             f"{memory / count:.1f} KiB each"
         )
-        serve = ["-m", "mockllm", "serve", "--port", "0", "--quiet", "--loop", "asyncio"]
+        serve = [*_load.ASYNCIO, "serve", "--port", "0", "--quiet"]
         with (
             _load.server([*serve, str(few)]) as (a, _),
             _load.server([*serve, str(many)]) as (b, _),

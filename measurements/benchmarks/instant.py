@@ -87,7 +87,7 @@ def compare(
 ) -> tuple[list[float], list[float]]:
     """Requests a second of ours and of the bare server, round by round."""
     request = request_of(api)
-    ours = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet", "--loop", "asyncio"]
+    ours = [*_load.ASYNCIO, "serve", str(folder), "--port", "0", "--quiet"]
     mine: list[float] = []
     theirs: list[float] = []
     with _load.server(ours) as (port, _):
@@ -116,7 +116,7 @@ def compare(
 def flat(folder: Path, count: int) -> None:
     """Memory before and after many requests."""
     request = request_of("chat")
-    ours = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet", "--loop", "asyncio"]
+    ours = [*_load.ASYNCIO, "serve", str(folder), "--port", "0", "--quiet"]
     with _load.server(ours) as (port, pid):
         size = len(fetch(port, request))
         _load.drive(port, [(request, size)], connections=32, count=5_000)

@@ -2,8 +2,7 @@
 
     python measurements/benchmarks/paced.py [--streams 500 1000 2000 4000]
         [--rounds 3] [--events 200]
-                               [--interval 20] [--api chat bedrock] [--loop asyncio] [--workers 2]
-                               [--aimock]
+                               [--interval 20] [--api chat bedrock] [--workers 2] [--aimock]
 
 The bare program is one asyncio loop with one scheduler, no parsing and no state: what Python can do
 at most. It sends the frames that mockllm sends. Each server has the first core, the client another;
@@ -263,7 +262,7 @@ def compare(folder: Path, api: str, options: argparse.Namespace) -> None:
     times = times_of(served, api)
     due.write_text("\n".join(map(str, times)))
     command = compiled(folder)
-    ours = ["-m", "mockllm", "serve", str(served), "--port", "0", "--quiet", "--loop", options.loop]
+    ours = ["-m", "mockllm", "serve", str(served), "--port", "0", "--quiet"]
     files = request, due, mark
     with ExitStack() as running:
         port, _ = running.enter_context(_load.server(ours))
@@ -298,7 +297,6 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=200)
     parser.add_argument("--interval", type=float, default=20, help="in milliseconds")
     parser.add_argument("--api", nargs="+", choices=MARKS, default=list(MARKS))
-    parser.add_argument("--loop", default="auto")
     parser.add_argument("--workers", type=int, default=0, help="measure so many processes, too")
     parser.add_argument("--aimock", action="store_true", help="measure aimock, too")
     parser.add_argument("--bare", metavar="FILE", help="be the bare server")

@@ -82,7 +82,7 @@ def main() -> None:
     request = _load.request_bytes(PATH, body_of(options.size, options.messages))
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "long.yaml").write_text(scenario(options.messages // 2))
-        ours = ["-m", "mockllm", "serve", folder, "--port", "0", "--quiet", "--loop", "asyncio"]
+        ours = [*_load.ASYNCIO, "serve", folder, "--port", "0", "--quiet"]
         with _load.server(ours) as (port, pid):
             never = numbered(request)
             again = iter(lambda: request, None)

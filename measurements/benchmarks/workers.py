@@ -52,8 +52,7 @@ def main() -> None:
         folder = Path(name) / "scenarios"
         folder.mkdir()
         (folder / "bench.yaml").write_text(SCENARIO)
-        serve = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet"]
-        serve += ["--loop", "asyncio"]
+        serve = [*_load.ASYNCIO, "serve", str(folder), "--port", "0", "--quiet"]
         shared = [*serve, "--state", f"sqlite:{name}/state.db"]
         kinds = {
             "one process": [serve],

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mockllm.cli.options.config import file_key
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules
 from mockllm.cli.scrub import files_below, rewrite
@@ -84,7 +85,7 @@ class _Test:
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
 @click.option("--write", is_flag=True, help="Change the files; otherwise only show the changes.")
 @click.option("--run", is_flag=True, help="With --write: run the converted tests at the end.")
-@click.option(
+@file_key(
     "--cassettes",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
@@ -108,7 +109,6 @@ def convert_tests(
     Examples:
       mockllm convert-tests tests
       mockllm convert-tests tests --write --run
-      mockllm convert-tests tests --write --cassettes tests/fixtures/vcr
     """
     if run and not write:
         raise UsageError("--run runs the converted tests, so it needs --write")

@@ -31,8 +31,7 @@ def _complete(context: click.Context, param: click.Parameter, incomplete: str) -
 
 @click.command()
 @click.argument("name", required=False, metavar="[PAGE]", shell_complete=_complete)
-@click.option("--web", is_flag=True, help="Open the page in a browser, where there is a site.")
-def docs(name: str | None, web: bool) -> None:
+def docs(name: str | None) -> None:
     """Print a page of the documentation, or list them all.
 
     The pages are Markdown and belong to this very version; they need no network.
@@ -54,11 +53,6 @@ def docs(name: str | None, web: bool) -> None:
     if wanted not in pages:
         hint = did_you_mean(wanted, pages, "`mockllm docs` lists them", most=3)
         raise UsageError(f"there is no page {name!r}; {hint}")
-    if web and not documentation.SITE:
-        raise UsageError(f"there is no site yet; `mockllm docs {wanted}` prints the page")
-    if web:
-        click.launch(documentation.page(wanted))
-        return
     show = click.echo_via_pager if sys.stdout.isatty() else echo
     show(pages[wanted].read_text(encoding="utf-8"))
 

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from mockllm.cli.options.parameters import EXISTING, read_scenarios
 from mockllm.cli.options.recording import (
+    redact_option,
     redaction_rules,
-    secret_options,
     services,
     upstream_options,
 )
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the report as a page that stands alone.",
 )
-@secret_options
+@redact_option()
 @click.pass_context
 def drift(
     context: click.Context,
@@ -92,7 +92,7 @@ def drift(
     update: bool,
     json_file: Path | None,
     html_file: Path | None,
-    **secrets: Any,
+    redact: tuple[str, ...],
 ) -> None:
     """Send recorded requests to the live services again, and compare the answers.
 
@@ -126,7 +126,7 @@ def drift(
     answers = _send(sent, trust_env=trust_env)
     report, drifted = _compare(chosen, answers, (*failed, *unread))
     if update and drifted:
-        report = _update(report, drifted, scenarios, secrets)
+        report = _update(report, drifted, scenarios, redact)
     _write(report, json_file, html_file)
     from mockllm.conformance.drift.report import EXIT_CODES, report_text
 
@@ -220,14 +220,14 @@ def _update(
     report: DriftReport,
     drifted: list[LiveAnswer],
     scenarios: Sequence[Scenario],
-    secrets: dict[str, Any],
+    redact: tuple[str, ...],
 ) -> DriftReport:
     from dataclasses import replace
 
     from mockllm.conformance.drift.drift_run import record_anew
     from mockllm.record.redaction.redact import Redactor
 
-    redactor = Redactor(redaction_rules(**secrets))
+    redactor = Redactor(redaction_rules(redact))
     return replace(report, updated=tuple(record_anew(drifted, scenarios, redactor)))
 
 

@@ -35,8 +35,8 @@ _COLLECTION = 100_000
     is_flag=True,
     help="Exchanges of different files, and of DIR, may be one conversation.",
 )
-@redaction_options
-@match_ignore_option
+@redaction_options()
+@match_ignore_option()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.pass_context
 def import_(
@@ -48,7 +48,7 @@ def import_(
     match: tuple[Condition, ...] | None,
     ignore: Ignored,
     as_json: bool,
-    **secrets: Any,
+    redact: tuple[str, ...],
 ) -> None:
     """Make scenarios of what other tools recorded.
 
@@ -74,7 +74,7 @@ def import_(
     from mockllm.record.redaction.redact import Redactor
 
     gc.set_threshold(_COLLECTION)
-    rules = redaction_rules(**secrets)
+    rules = redaction_rules(redact)
     sources = list(files(paths))
     rule = match_rule(match, ignore)
     folder, redactor = Folder(output), Redactor(rules)

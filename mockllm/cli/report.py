@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=EXISTING, metavar="RESULTS...")
 @click.option(
-    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Write pages here."
-)
-@click.option(
-    "--one-page",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write one page that stands alone, of at most 1 MB.",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR|FILE.html",
+    help="Write pages to DIR, or one page that stands alone, of at most 1 MB.",
 )
 @click.option("--diff", is_flag=True, help="Compare two results: OLD NEW.")
 @click.option("--json", "as_json", is_flag=True, help="With --diff, print a JSON object.")
@@ -36,7 +34,6 @@ def report(
     context: click.Context,
     results: tuple[Path, ...],
     output: Path | None,
-    one_page: Path | None,
     diff: bool,
     as_json: bool,
 ) -> None:
@@ -49,31 +46,31 @@ def report(
     \b
     Examples:
       mockllm report mockllm-results/ -o site
-      mockllm report mockllm-results/ --one-page conformance.html
+      mockllm report mockllm-results/ -o conformance.html
       mockllm report --diff old.json new.json
     """
     if diff:
-        if output or one_page:
+        if output:
             raise click.UsageError("--diff prints text or, with --json, JSON; it writes no pages")
         context.exit(_compare(results, as_json=as_json))
     if as_json:
         raise click.UsageError("--json goes with --diff")
-    if output is None and one_page is None:
-        raise click.UsageError("name the folder to write with -o DIR, or a file with --one-page")
-    _write(list(_read(results)), output, one_page)
+    if output is None:
+        raise click.UsageError("name the folder to write with -o DIR, or a page with -o FILE.html")
+    _write(list(_read(results)), output)
 
 
-def _write(results: list[Results], output: Path | None, one_page: Path | None) -> None:
+def _write(results: list[Results], output: Path) -> None:
     from mockllm.conformance.results.file import write_report
     from mockllm.conformance.site import build_site, overview_page
 
-    count = quantity(len(results), "client")
-    if output is not None:
+    if output.suffix == ".html":
+        page = output
+        write_report(page, overview_page(results))
+    else:
+        page = output / "index.html"
         build_site(results, output)
-        echo(f"{output / 'index.html'}: {count}")
-    if one_page is not None:
-        write_report(one_page, overview_page(results))
-        echo(f"{one_page}: {count}")
+    echo(f"{page}: {quantity(len(results), 'client')}")
 
 
 def _read(paths: tuple[Path, ...]) -> Iterator[Results]:

@@ -14,13 +14,14 @@ import click
 from mockllm.cli.options.parameters import (
     answering_options,
     fault_options,
-    ignore_options,
     intercept_options,
     latency_options,
+    match_ignore_option,
     path_options,
     quota_options,
     read_scenarios,
     scenarios_option,
+    server_options,
 )
 from mockllm.cli.serving.child import run_beside
 from mockllm.cli.terminal.output import echo
@@ -47,13 +48,8 @@ _GRACE = 1.0
     help="0 picks a free one.",
 )
 @answering_options
-@ignore_options
+@server_options(dict, match_ignore_option())
 @path_options
-@click.option(
-    "--once",
-    is_flag=True,
-    help="Report requests for an answer that was given already (extra-request).",
-)
 @click.option(
     "--leave-out",
     "leave_out",
@@ -212,7 +208,7 @@ def judge(
 
 def _repeated_turns(exchanges: Sequence[Exchange]) -> list[str]:
     """The recordings that were played again: more requests came than were recorded. It is no
-    mistake by itself; with `--once` it is an `extra-request`."""
+    mistake by itself; with `--require extra-request` it is an `extra-request`."""
     repeated = Counter(
         f"turn {(exchange.turn or 0) + 1} of {exchange.scenario}"
         for exchange in exchanges

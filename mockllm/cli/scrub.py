@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mockllm.cli.options.parameters import EXISTING
-from mockllm.cli.options.recording import redaction_rules, secret_options
+from mockllm.cli.options.recording import redact_option, redaction_rules
 from mockllm.cli.terminal.output import echo
 from mockllm.core.text import quantity
 
@@ -20,9 +19,11 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".har", ".
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
 @click.option("--check", is_flag=True, help="Only report; exit code 1 if there is any.")
-@secret_options
+@redact_option()
 @click.pass_context
-def scrub(context: click.Context, /, paths: tuple[Path, ...], check: bool, **secrets: Any) -> None:
+def scrub(
+    context: click.Context, /, paths: tuple[Path, ...], check: bool, redact: tuple[str, ...]
+) -> None:
     """Take secrets out of scenarios, their tapes and other text files.
 
     `mockllm docs secrets` lists what is secret; `[redact]` in mockllm.toml and the options add
@@ -36,13 +37,13 @@ def scrub(context: click.Context, /, paths: tuple[Path, ...], check: bool, **sec
     \b
     Examples:
       mockllm scrub scenarios/ --check
-      mockllm scrub scenarios/recorded --redact 'cust_[0-9]+' --redact-path '$.user'
+      mockllm scrub scenarios/recorded --redact 'cust_[0-9]+'
     """
     from mockllm.record.redaction.redact import Redactor
     from mockllm.record.redaction.scrub import is_binary
     from mockllm.record.redaction.scrub import scrub as scrubbed
 
-    rules = redaction_rules(**secrets)
+    rules = redaction_rules(redact)
     files = _read(paths)
     for name, data in files.items():
         if is_binary(data):

@@ -9,26 +9,32 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from mockllm.cli.options.config import file_key
 from mockllm.cli.options.headings import ServerCommand
 from mockllm.cli.options.parameters import (
     answering_options,
     capacity_options,
     fault_options,
-    ignore_options,
     intercept_options,
     latency_options,
+    match_ignore_option,
     path_arguments,
     quirk_option,
     quota_options,
     served_scenarios,
     server_options,
 )
-from mockllm.cli.options.recording import output_option, record_options, recording_options
+from mockllm.cli.options.recording import (
+    output_option,
+    record_options,
+    redaction_options,
+    upstream_options,
+)
 from mockllm.cli.serving.listening import (
     Loop,
     listening_options,
@@ -46,8 +52,9 @@ if TYPE_CHECKING:
 
 @click.command(cls=ServerCommand)
 @output_option
-@recording_options
-@ignore_options
+@upstream_options
+@redaction_options()
+@server_options(dict, match_ignore_option())
 @listening_options
 @fault_options
 @intercept_options("proxy", "proxy_port", "intercept")
@@ -125,12 +132,6 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @click.command(cls=ServerCommand)
 @path_arguments("PATH...", click.Path(path_type=Path))
 @answering_options
-@click.option(
-    "--flush",
-    type=click.Choice(["answer", "event"]),
-    default="answer",
-    help="Send as much as possible in one write, or each event in one of its own.",
-)
 @quirk_option("every stream")
 @click.option("--reload", is_flag=True, help="Load the files again when they change.")
 @listening_options
@@ -148,8 +149,9 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     metavar="DIR",
     help="Where recordings go; default: the folder that is served.",
 )
-@recording_options
-@ignore_options
+@upstream_options
+@redaction_options(file_key)
+@server_options(dict, match_ignore_option(file_key))
 @fault_options
 @quota_options
 @latency_options
@@ -157,7 +159,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
     lambda metrics: {"metrics": metrics or ("mockllm",)},
-    click.option(
+    file_key(
         "--metrics-names",
         "metrics",
         type=click.Choice(["mockllm", "vllm", "otel"]),
@@ -187,7 +189,6 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 )
 def serve(
     paths: tuple[Path, ...],
-    flush: Literal["answer", "event"],
     quirks: tuple[str, ...],
     reload: bool,
     server: dict[str, Any],
@@ -214,7 +215,6 @@ def serve(
       mockllm serve scenarios/ --fault cut:after=3events --fault-rate 10% --fault-seed 7
       mockllm serve scenarios/ --quota 'requests=60 tokens=10000 by=key'
       mockllm serve scenarios/ --workers 4
-      mockllm serve scenarios/ --metrics-names vllm
       mockllm serve scenarios/ --state redis://127.0.0.1:6379/0
       mockllm serve scenarios/ --record new_episodes --upstream https://api.openai.com
       mockllm serve scenarios/ --proxy --intercept api.cohere.com
@@ -239,7 +239,6 @@ def serve(
         options = ServerOptions(
             **server,
             quirks=quirks,
-            flush=flush,
             log=report.requests,
             record=record,
             state=state,

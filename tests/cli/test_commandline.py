@@ -53,8 +53,7 @@ def test_version(mockllm):
         (["show", "weather", "--api", "chatt"], ["no API 'chatt'; did you mean 'chat'?"]),
         (["check", "--", "true"], ["Missing option '--api'", "chat, responses, anthropic"]),
         (["serve", ".", "--fault", "cutt"], ["mockllm: there is no fault 'cutt'; did you mean"]),
-        (["serve", ".", "--fault-burst", "x"], ["--fault-burst and --fault-seed need --fault"]),
-        (["serve", ".", "--fault", "refuse", "--fault-burst", "x"], ["'x': must be KEY=VALUE"]),
+        (["serve", ".", "--fault-seed", "x"], ["fault-burst and --fault-seed need --fault"]),
         (["serve", ".", "--quota", "request=5"], ["--quota 'request=5': there is no 'request'"]),
         (["validate"], ["name the files or folders"]),
         (["completion", "tcsh"], ["bash", "zsh", "fish"]),
@@ -65,6 +64,13 @@ def test_version(mockllm):
         (["serve", ".", "--speed", "nan"], ["--speed", "at least 0"]),
         (["serve", ".", "--grace", "-1"], ["--grace", "at least 0"]),
         (["serve", ".", "--max-body", "much"], ["--max-body", "16MB"]),
+        (["serve", ".", "--match", "user"], ["mockllm.toml: [serve] match = NAMES"]),
+        (["serve", ".", "--no-log-quotes"], ["[serve] log-quotes = true or false"]),
+        (["serve", ".", "--flush", "event"], ["there is no --flush; with `timing: {every: 1ms}`"]),
+        (["run", "--once", "--", "x"], ["there is no --once; write --require extra-request"]),
+        (["run", "--agui-path", "/a", "x"], ["there is no --agui-path; write --path agui="]),
+        (["report", "--one-page", "a.html"], ["there is no --one-page; write --output FILE"]),
+        (["scrub", "--keep", "email", "."], ["`keep` in [redact] of mockllm.toml"]),
         (["serve", ".", "--port", "65536"], ["--port", "65535"]),
         (["show", "secret-number"], ["did you mean 'secret-numbers'?"]),
         (["run"], ["Missing argument"]),
@@ -114,8 +120,8 @@ def test_options_of_servers_have_headings(mockllm, command):
 
 
 def test_every_name_under_a_heading_is_an_option(mockllm):
-    """No heading has a name that `serve` lacks."""
-    text = mockllm("serve", "--help").stdout
+    """No heading has a name that both servers lack."""
+    text = mockllm("serve", "--help").stdout + mockllm("record", "--help").stdout
     assert [name for names in HEADINGS.values() for name in names if f"--{name}" not in text] == []
 
 

@@ -61,6 +61,8 @@ def test_what_the_file_has_wrong_is_named(mockllm, config, text, message):
     [
         ("[serve]\nspeed = 'x'\n", "serve", "mockllm.toml: [serve] speed: 'x' is not a number"),
         ("[serve]\nport = 65536\n", "serve", "mockllm.toml: [serve] port: 65536 is not in the"),
+        ("[serve]\nmax-body = 'much'\n", "serve", "[serve] max-body: 'much' is not a size"),
+        ("[serve]\nfault = 'refuse'\nfault-burst = 'x'\n", "serve", "'x': must be KEY=VALUE"),
         ("[run]\nquota = 5\n", "run", "'5': must be KEY=VALUE"),
     ],
 )

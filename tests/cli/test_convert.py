@@ -264,13 +264,14 @@ def test_run_names_what_does_not_pass(mockllm, project):
 
 @pytest.mark.slow
 def test_cassettes_elsewhere(mockllm, project):
-    """--cassettes names their folder; an existing recording stays."""
+    """`cassettes` of mockllm.toml names their folder; an existing recording stays."""
     (project / "tests" / "cassettes").rename(project / "vcr")
     (project / "tests" / "test_a.py").write_text(TESTS.replace("assert", "assert not"))
     mine = project / "tests" / "recorded" / "test_a" / "test_it" / "mine.yaml"
     mine.parent.mkdir(parents=True)
     mine.write_text("scenario: mine\nturns: [{reply: {text: a}}]\n")
-    result = mockllm("convert-tests", "tests", "--write", "--cassettes", "vcr")
+    (project / "mockllm.toml").write_text("[convert-tests]\ncassettes = 'vcr'\n")
+    result = mockllm("convert-tests", "tests", "--write")
     assert result.exit_code == 0, result.output
     assert "test_a/test_it is there already and stays as it is" in result.output
     assert files(mine.parent) == ["mine.yaml"]

@@ -8,10 +8,11 @@ import click
 import pytest
 
 from mockllm.cli import main
+from mockllm.cli.options.config import FileKey
 from tests.cases import for_all
 from tests.docs.pages import text_of
 
-TEXT = text_of("cli", "cli-serving", "cli-recordings")
+TEXT = text_of("cli", "cli-serving", "cli-recordings", "options")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 EXAMPLES = [line for block in BLOCKS for line in block.splitlines()]
 COMMANDS = sorted(main.list_commands(click.Context(main)))
@@ -41,8 +42,13 @@ def test_every_command_has_an_example(command):
 
 
 def test_every_option_of_serve_is_documented():
-    """The page names every option of `serve`."""
+    """The page names every option of `serve`, and every key of the file without its dashes."""
     command = main.get_command(click.Context(main), "serve")
     assert command is not None
-    options = [name for param in command.params for name in param.opts if name.startswith("--")]
+    options = [
+        name.removeprefix("--") if isinstance(param, FileKey) else name
+        for param in command.params
+        for name in param.opts
+        if name.startswith("--")
+    ]
     assert [name for name in options if f"`{name}" not in TEXT] == []

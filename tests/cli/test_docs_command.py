@@ -28,9 +28,8 @@ def test_a_page_is_printed_by_any_of_its_names(mockllm):
 
 
 def test_messages_name_the_site_where_there_is_one(mockllm, monkeypatch):
-    """The one setting leads messages, the schema and `--web` to the site."""
+    """The one setting leads messages, the schema and the list of pages to the site."""
     assert documentation.page("server", "sessions") == "`mockllm docs server`"
-    assert "there is no site yet" in mockllm("docs", "server", "--web").stderr
     monkeypatch.setattr(documentation, "SITE", "https://docs.example")
     assert documentation.page("server", "sessions") == "https://docs.example/server/#sessions"
     assert "https://docs.example/scenario.schema.json" in mockllm("schema").stdout

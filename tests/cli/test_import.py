@@ -135,15 +135,15 @@ def test_secrets_are_removed(mockllm, tmp_path):
 
 
 def test_configured_secrets(mockllm, tmp_path, monkeypatch):
-    """`[redact]` of mockllm.toml and `--redact-path` are applied."""
+    """`[redact]` of mockllm.toml and `--redact` are applied."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mockllm.toml").write_text('[redact]\npatterns = ["blue-[a-z]+"]\n')
+    (tmp_path / "mockllm.toml").write_text('[redact]\njson_paths = ["$.user"]\n')
     path = tmp_path / "a.yaml"
     entry = interaction("Tell blue-monday")
     body = json.loads(entry["request"]["body"]) | {"user": "jane"}
     entry["request"]["body"] = json.dumps(body)
     path.write_text(yaml.dump({"interactions": [entry], "version": 1}))
-    mockllm("import", path, "-o", "out", "--redact-path", "$.user")
+    mockllm("import", path, "-o", "out", "--redact", "blue-[a-z]+")
     written = "".join(one.read_text() for one in (tmp_path / "out").glob("*.*"))
     assert "monday" not in written
     assert "jane" not in written

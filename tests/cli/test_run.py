@@ -235,11 +235,11 @@ for path in ("/nothing", "/embeddings"):
 
 @pytest.mark.slow
 def test_an_answer_that_is_requested_twice(run_requests):
-    """With `--once` a second request for an answer is a violation; without, it is none."""
-    code, _, errors = run_requests("hello", "hello", options=["--once"]).end()
+    """A second request for an answer is a violation where `--require` says so, and else none."""
+    code, _, errors = run_requests("hello", "hello", options=["--require", "extra-request"]).end()
     assert code == 1
     assert "  violated: extra-request, request 2: turn 1 of scenario 'hello'" in errors
-    options = ["--once", "--leave-out", "extra-request"]
+    options = ["--leave-out", "extra-request"]
     assert run_requests("hello", "hello", options=options).end()[0] == 0
 
 

@@ -97,12 +97,12 @@ def test_new_secrets_get_new_numbers(mockllm, tmp_path):
 
 
 def test_options_and_configuration(mockllm, tmp_path, monkeypatch):
-    """Options and mockllm.toml add patterns and JSON paths."""
+    """Options and mockllm.toml add up."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "a.json"
     file.write_text('{"user": "joe", "id": "cust-1", "x": "acct-22"}')
-    (tmp_path / "mockllm.toml").write_text("[redact]\njson_paths = ['$.user']\n")
-    result = mockllm("scrub", file, "--redact", r"cust-\d", "--redact-path", "$.x", "--check")
+    (tmp_path / "mockllm.toml").write_text("[redact]\njson_paths = ['$.user', '$.x']\n")
+    result = mockllm("scrub", file, "--redact", r"cust-\d", "--check")
     assert result.exit_code == 1
     assert [line.split(": ", 1)[1] for line in result.stdout.splitlines()[:-1]] == [
         "JSON path",

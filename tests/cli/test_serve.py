@@ -67,12 +67,20 @@ def test_a_line_for_each_request(program, folder):
     assert "POST /v1/chat/completions  No scenario answers this request" in line
 
 
+def serve_with_loop(loop, folder):
+    """The words of `serve` on an event loop, which only a file names."""
+    config = folder / "loop.toml"
+    config.write_text(f'[serve]\nloop = "{loop}"\n')
+    return "--config", config, "serve"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
-def test_too_many_connections_are_one_line(program, folder):
+def test_too_many_connections_are_one_line(program, folder, tmp_path):
     """Others wait until there is room; nothing is written a thousand times."""
     import resource
 
-    served = program("serve", folder, "--port", "0", "--loop", "asyncio", "--quiet").listening()
+    command = (*serve_with_loop("asyncio", tmp_path), folder)
+    served = program(*command, "--port", "0", "--quiet").listening()
     resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (100, 100))
     where = ("127.0.0.1", int(served.url.rpartition(":")[2]))
     idle = [socket.create_connection(where) for _ in range(150)]
@@ -103,7 +111,7 @@ def test_a_listener_that_closes_while_connections_wait(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")
-def test_as_many_connections_as_the_system_allows(program, folder):
+def test_as_many_connections_as_the_system_allows(program, folder, tmp_path):
     """The limit of a shell is often low, and that of the system high."""
     import resource
 
@@ -112,7 +120,8 @@ def test_as_many_connections_as_the_system_allows(program, folder):
         pytest.skip("the system allows no more")
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
     try:
-        served = program("serve", folder, "--port", "0", "--loop", "asyncio").listening()
+        command = (*serve_with_loop("asyncio", tmp_path), folder)
+        served = program(*command, "--port", "0").listening()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     with contextlib.ExitStack() as opened:
@@ -150,11 +159,11 @@ def test_quiet_prints_the_address_only(program, folder):
 @pytest.mark.parametrize(
     ("number", "loop"), [(signal.SIGTERM, "asyncio"), (signal.SIGINT, "uvloop")]
 )
-def test_open_streams_are_finished(program, folder, number, loop):
+def test_open_streams_are_finished(program, folder, tmp_path, number, loop):
     """After SIGTERM or SIGINT an open stream is sent to its end, and the exit code is 0."""
     write(folder, "slow.yaml", SLOW)
-    options = ("--port", "0", "--loop", loop, "--grace", "60")
-    served = program("serve", folder, *options).listening()
+    command = (*serve_with_loop(loop, tmp_path), folder)
+    served = program(*command, "--port", "0", "--grace", "60").listening()
     body = b'{"model": "mock/slow", "stream": true, "messages": [{"role": "user", "content": ""}]}'
     with post(served.url, "/v1/chat/completions", body) as response:
         assert b"data" in response.readline()

@@ -63,7 +63,7 @@ def test_a_log_has_no_secret_of_a_prompt():
             report.exchange(refused(problem))
             line = written()
         assert "my key is" not in line
-        assert "--no-log-quotes" in line
+        assert "log-quotes = false" in line
 
 
 def test_who_ended_a_stream():

@@ -374,10 +374,7 @@ def _scrubs(folder: Path) -> Texts:
     """Secrets of every kind in files of every kind: reported, then replaced."""
     _write_secrets(folder / "s")
     yield "scrub/check", _run("scrub", "s", "--check")
-    yield (
-        "scrub/options",
-        _run("scrub", "s", "--check", "--redact", "place-[0-9]", "--redact-path", "$.a"),
-    )
+    yield "scrub/options", _run("scrub", "s", "--check", "--redact", "place-[0-9]")
     yield "scrub/wrong", _run("scrub", "s", "--redact", "(")
     # Which of many secrets has which number depends on the order of a set, PYTHONHASHSEED.
     done = _run("scrub", "s") + _joined(_files(folder / "s"))

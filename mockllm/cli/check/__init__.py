@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from mockllm.cli.options.config import file_key
 from mockllm.cli.options.parameters import API, scenarios_option, together
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -33,7 +34,7 @@ _CHOOSING = (
         help="Further ways of cutting each answer into events and bytes.",
     ),
     click.option("--seed", default="0", metavar="TEXT", help="Of the variations."),
-    click.option("--no-quirks", is_flag=True, help="Leave out quirks and the kit's scenarios."),
+    file_key("--no-quirks", is_flag=True, help="Leave out quirks and the kit's scenarios."),
     click.option(
         "--policy",
         "choices",
@@ -61,7 +62,7 @@ _ATTACHING = (
         metavar="N",
         help="So many programs run side by side.",
     ),
-    click.option(
+    file_key(
         "--window",
         type=click.IntRange(min=1),
         default=64,
@@ -168,7 +169,7 @@ _GATEWAYS = (
         metavar="N",
         help="Requests that a gateway may send upstream for one that fails. Default: 1.",
     ),
-    click.option(
+    file_key(
         "--rounds",
         type=click.IntRange(min=1),
         default=2,
@@ -183,7 +184,7 @@ _GATEWAYS = (
         metavar="N",
         help="Where the upstream listens. Default: a free port.",
     ),
-    click.option(
+    file_key(
         "--unsupported",
         multiple=True,
         metavar="PATTERN=REASON",

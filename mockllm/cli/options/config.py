@@ -34,15 +34,9 @@ class FileKey(click.Option):
         """The help of the command line does not list it."""
 
 
-def file_key(name: str, *names: str, **settings: Any) -> Callable[[_Command], _Command]:
-    """A decorator that adds a key of `mockllm.toml`.
-
-    Args:
-        name: of the key.
-        names: of the parameter, if it has another one; as for `click.option`.
-        settings: as for `click.option`.
-    """
-    return click.option(f"--{name}", *names, cls=FileKey, hidden=True, **settings)
+def file_key(*names: str, **settings: Any) -> Callable[[_Command], _Command]:
+    """A decorator that adds a key of `mockllm.toml`, with the arguments of `click.option`."""
+    return click.option(*names, cls=FileKey, hidden=True, **settings)
 
 
 def config_file() -> Path | None:
@@ -137,8 +131,21 @@ def origin(error: click.BadParameter) -> str:
     return f"{context.meta.get(_META) or _FILE}: [{context.info_name}] {long_name(option)}"
 
 
+_FORMER = {
+    "agui-path": "write --path agui=TEMPLATE",
+    "flush": "with `timing: {every: 1ms}` the events of a turn leave one by one",
+    "keep": "write it into `keep` in [redact] of mockllm.toml",
+    "once": "write --require extra-request",
+    "one-page": "write --output FILE.html",
+    "redact-kind": "write it into `kinds` in [redact] of mockllm.toml",
+    "redact-path": "write it into `json_paths` in [redact] of mockllm.toml",
+    "web": "`mockllm docs PAGE` prints a page",
+}
+"""Options that there were, and what to do instead."""
+
+
 def advice(error: click.NoSuchOption) -> str:
-    """Where an option that the command line lacks is a key of the file; "" for others."""
+    """What to do instead of an option that the command line lacks; "" where that is unknown."""
     if error.ctx is None:
         return ""
     name = error.option_name.removeprefix("--").removeprefix("no-")
@@ -147,4 +154,5 @@ def advice(error: click.NoSuchOption) -> str:
             value = "true or false" if option.is_flag else option.metavar or "VALUE"
             key = f"[{error.ctx.info_name}] {name} = {value}"
             return f"{error.option_name} is no option, but a key of mockllm.toml: {key}"
-    return ""
+    instead = _FORMER.get(name)
+    return f"there is no {error.option_name}; {instead}" if instead else ""

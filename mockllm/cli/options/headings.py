@@ -5,19 +5,15 @@ from __future__ import annotations
 import click
 
 HEADINGS = {
-    "Answers": ("scenarios", "speed", "fallback", "strict", "quirk", "match-ignore", "flush"),
-    "Times": ("latency", "latency-seed", "profile", "max-concurrent", "queue", "queue-timeout"),
-    "Faults": ("fault", "fault-rate", "fault-burst", "fault-seed", "quota"),
+    "Answers": ("scenarios", "speed", "fallback", "strict", "quirk", "match-ignore"),
+    "Times": ("latency", "profile", "max-concurrent", "queue", "queue-timeout"),
+    "Faults": ("fault", "fault-rate", "fault-seed", "quota"),
     "Recording": (
         "record",
         "output",
         "upstream",
-        "trust-env",
         "match",
         "redact",
-        "redact-path",
-        "redact-kind",
-        "keep",
     ),
     "Interception": ("proxy", "proxy-port", "intercept", "tunnel"),
     "Listening": (
@@ -25,14 +21,13 @@ HEADINGS = {
         "port",
         "tls",
         "path",
-        "agui-path",
         "allow-host",
         "allow-origin",
         "max-body",
         "grace",
     ),
-    "Log and pages": ("log-format", "quiet", "log-quotes", "ui", "metrics-names"),
-    "Many processes": ("workers", "state", "reload", "loop"),
+    "Log and pages": ("log-format", "quiet", "ui"),
+    "Many processes": ("workers", "state", "reload"),
 }
 """The long names of the options under each heading, in the order of the help."""
 

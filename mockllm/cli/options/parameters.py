@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from mockllm.cli.options.config import file_key
 from mockllm.core.errors import Problem, UsageError
 from mockllm.core.text import did_you_mean
 from mockllm.play.replay.fault_plan import read_plan
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Any)
 _Paths = tuple[tuple[str, str], ...]
+Option = Callable[..., Callable[..., Any]]
+"""`click.option`, or `file_key` with the same arguments."""
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 EXISTING = click.Path(exists=True, path_type=Path)
@@ -251,24 +254,21 @@ def _check_ignored(
     return values
 
 
-match_ignore_option = click.option(
-    "--match-ignore",
-    "ignore",
-    multiple=True,
-    callback=_check_ignored,
-    metavar="WHAT",
-    help="What of requests differs from run to run and is not compared: uuid, timestamp, date, a "
-    "path in JSON bodies ($.metadata) or /PATTERN/; may be repeated.",
-)
-ignore_options = server_options(dict, match_ignore_option)
-"""Adds the option for what a server does not compare."""
+def match_ignore_option(option: Option = click.option) -> Callable[..., Any]:
+    """Adds the option, or the key of the file, for what is not compared."""
+    return option(
+        "--match-ignore",
+        "ignore",
+        multiple=True,
+        callback=_check_ignored,
+        metavar="WHAT",
+        help="What of requests differs from run to run and is not compared: uuid, timestamp, date, "
+        "a path in JSON bodies ($.metadata) or /PATTERN/; may be repeated.",
+    )
 
 
 def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> _Paths:
-    """The name of an API and a template, each; a short form has the name of its API."""
-    api = (parameter.name or "").removesuffix("_paths")
-    if api != "api":
-        return tuple((api, value) for value in values)
+    """The name of an API and a template, each."""
     pairs = tuple(value.partition("=") for value in values)
     for value, (name, _, template) in zip(values, pairs, strict=True):
         if not (name and template):
@@ -277,7 +277,7 @@ def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str
 
 
 path_options = server_options(
-    lambda api_paths, agui_paths: {"paths": api_paths + agui_paths},
+    lambda api_paths: {"paths": api_paths},
     click.option(
         "--path",
         "api_paths",
@@ -285,14 +285,6 @@ path_options = server_options(
         callback=_paths,
         metavar="API=TEMPLATE",
         help="A further path of an API; {name} in it is any one segment. May be repeated.",
-    ),
-    click.option(
-        "--agui-path",
-        "agui_paths",
-        multiple=True,
-        callback=_paths,
-        metavar="TEMPLATE",
-        help="Short for --path agui=TEMPLATE, such as /api/rooms/{room}/agui/{thread}/{run}.",
     ),
 )
 """Adds the options for further paths."""
@@ -332,7 +324,7 @@ def _plan(
         return {"faults": read_plan(written, rate=rate, seed=seed or "0", burst=burst)}
     if rate is not None or seed is not None or burst:
         raise UsageError(
-            "--fault-rate, --fault-burst and --fault-seed need --fault, such as --fault "
+            "--fault-rate, fault-burst and --fault-seed need --fault, such as --fault "
             "cut:after=3events"
         )
     return {}
@@ -340,7 +332,7 @@ def _plan(
 
 fault_options = server_options(
     _plan,
-    click.option(
+    file_key(
         "--fault-burst",
         "burst",
         default="",
@@ -360,7 +352,7 @@ fault_options = server_options(
         "rate",
         type=_share,
         metavar="PERCENT",
-        help="How many answers have a fault, such as 10%; default: all, or with --fault-burst none "
+        help="How many answers have a fault, such as 10%; default: all, or with fault-burst none "
         "outside of bursts.",
     ),
     click.option(
@@ -418,7 +410,7 @@ latency_options = server_options(
         metavar="NAME",
         help="Latency of a real service, as `mockllm profiles` lists it; --latency wins over it.",
     ),
-    click.option(
+    file_key(
         "--latency-seed",
         default="0",
         metavar="TEXT",

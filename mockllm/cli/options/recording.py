@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
 import click
 
-from mockllm.cli.options.config import config_file
-from mockllm.cli.options.parameters import together
+from mockllm.cli.options.config import config_file, file_key
+from mockllm.cli.options.parameters import Option, together
 from mockllm.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,49 +66,30 @@ output_option = click.option(
     help="The folder of the scenarios; created where it is missing.",
 )
 
-secret_options = together(
-    click.option(
-        "--keep",
-        multiple=True,
-        metavar="WHAT",
-        help="What stays: a kind of secret (email), a path in JSON ($..arguments.to), a kind "
-        "at a path ('email in $..arguments'), or /PATTERN/ for a whole secret; may be "
-        "repeated.",
-    ),
-    click.option(
-        "--redact-kind",
-        "redact_kinds",
-        multiple=True,
-        metavar="KIND",
-        help="A kind that is not secret by default: phone, iban, card or ssn; may be repeated.",
-    ),
-    click.option(
-        "--redact-path",
-        "redact_paths",
-        multiple=True,
-        metavar="PATH",
-        help="A path in JSON bodies whose value is secret, such as $.user; may be repeated.",
-    ),
-    click.option(
+
+def redact_option(option: Option = click.option) -> Callable[..., Any]:
+    """Adds the option, or the key of the file, for what is secret."""
+    return option(
         "--redact",
         multiple=True,
         metavar="PATTERN",
-        help="A regular expression for what is secret too; may be repeated.",
-    ),
-)
-"""Adds the options for what is secret, and for what is kept."""
+        help="A regular expression for what is secret, besides [redact] of mockllm.toml; may be "
+        "repeated.",
+    )
 
-redaction_options = together(
-    click.option(
+
+def redaction_options(option: Option = click.option) -> Callable[..., Any]:
+    """Adds the options, or the keys of the file, for secrets, and for the `match` of recorded
+    scenarios."""
+    match = option(
         "--match",
         callback=conditions,
         metavar="NAMES",
         help="What decides when a scenario answers: of user, system, model and tools, with "
         "commas, or none; default: user.",
-    ),
-    secret_options,
-)
-"""Adds the options for secrets, and for the `match` of recorded scenarios."""
+    )
+    return together(match, redact_option(option))
+
 
 upstream_options = together(
     click.option(
@@ -119,7 +100,7 @@ upstream_options = together(
         help="The real service, for one API (chat, anthropic, gemini, ...; openai for all of "
         "OpenAI's) or for all; may be repeated.",
     ),
-    click.option(
+    file_key(
         "--trust-env",
         is_flag=True,
         help="Reach the services through the proxies that the environment names.",
@@ -127,20 +108,12 @@ upstream_options = together(
 )
 """Adds the options for the services, and for the way to them."""
 
-recording_options = together(upstream_options, redaction_options)
-"""Adds the options of a server that records."""
 
-
-def redaction_rules(
-    redact: Iterable[str] = (),
-    redact_paths: Iterable[str] = (),
-    redact_kinds: Iterable[str] = (),
-    keep: Iterable[str] = (),
-) -> Rules:
-    """The rules for secrets from the options and from `mockllm.toml`, if that exists."""
+def redaction_rules(redact: Iterable[str] = ()) -> Rules:
+    """The rules for secrets from `--redact` and from `mockllm.toml`, if that exists."""
     from mockllm.record.redaction.rules import rules_from
 
-    return rules_from(config_file(), redact, redact_paths, redact_kinds, keep)
+    return rules_from(config_file(), redact)
 
 
 def record_options(
@@ -152,9 +125,9 @@ def record_options(
     upstreams: tuple[str, ...],
     trust_env: bool,
     match: tuple[Condition, ...] | None,
-    **secrets: tuple[str, ...],
+    redact: tuple[str, ...],
 ) -> RecordOptions:
-    """The recording options of a server; `secrets` has those of `secret_options`.
+    """The recording options of a server.
 
     Args:
         ignore: what of requests differs from run to run.
@@ -175,7 +148,7 @@ def record_options(
         upstreams=upstream,
         mode=mode,
         match=match_rule(match, ignore),
-        rules=redaction_rules(**secrets),
+        rules=redaction_rules(redact),
         trust_env=trust_env,
         apart=True,
     )

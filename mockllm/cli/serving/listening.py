@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from mockllm.cli.options.config import file_key
 from mockllm.cli.options.parameters import (
     collect,
     number,
@@ -173,15 +174,15 @@ listening_options = together(
         lambda _, log_format, quiet, log_quotes: LogOptions(log_format, quiet, log_quotes),
         click.option("--log-format", type=click.Choice(["text", "json"]), default="text"),
         click.option("--quiet", is_flag=True, help="Print the addresses, and what goes wrong."),
-        click.option(
-            "--log-quotes/--no-log-quotes",
-            "log_quotes",
+        file_key(
+            "--log-quotes",
+            is_flag=True,
             default=True,
             help="Write what is wrong with a request, which quotes up to 80 characters of a text "
             "in it, or leave that out.",
         ),
     ),
-    click.option(
+    file_key(
         "--loop",
         type=click.Choice(["auto", "asyncio", "uvloop"]),
         default="auto",
@@ -253,7 +254,7 @@ def _loop_factory(loop: Loop, server: MockServer) -> Callable[[], asyncio.Abstra
         if loop == "auto":
             return None
         raise UsageError(
-            "--loop uvloop needs uvloop: pip install 'mockllm-harness[speed]'"
+            "loop = \"uvloop\" needs uvloop: pip install 'mockllm-harness[speed]'"
         ) from None
     return uvloop.new_event_loop
 

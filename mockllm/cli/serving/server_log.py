@@ -129,7 +129,7 @@ class LogOptions:
 
 
 _DEFAULT = LogOptions()
-_NOT_QUOTED = "what is wrong is not written (--no-log-quotes); the journal has it"
+_NOT_QUOTED = "what is wrong is not written (log-quotes = false); the journal has it"
 
 
 class ServerLog:

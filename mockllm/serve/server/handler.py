@@ -269,8 +269,7 @@ class Handler:
             self._view.sent.add(exchange, answer)
         if not chosen.close:
             timed = answer.timed and self._answers.player_of(session.name).speed > 0
-            by_event = self._options.flush == "event"
-            response = write_at_once(arrival.request, answer, sent, timed, by_event)
+            response = write_at_once(arrival.request, answer, sent, timed)
             if response is not None:
                 self._end(exchange, answer)
                 return response
@@ -307,7 +306,6 @@ class Handler:
                 answer,
                 sent,
                 speed=speed,
-                by_event=self._options.flush == "event",
                 close=close,
                 stalled=partial(self._streaming.discard, task),
                 pacer=self._pacer,

@@ -128,8 +128,6 @@ class ServerOptions:
             long it is.
         quirks: what every streamed answer has, as in `wire.quirks`.
         speed: of timed replay; 2 is twice as fast, 0 removes all pauses.
-        flush: `answer` sends as much as possible in one write; `event` writes each event by
-            itself, so that it arrives in a segment of its own.
         grace: how long open streams may go on after a request to stop, in seconds.
         max_body: largest request body, in bytes.
         patience: for how long nothing may arrive of a request whose head or body is not whole, in
@@ -167,7 +165,6 @@ class ServerOptions:
     quirks: tuple[str, ...] = ()
     ignore: Ignored = ()
     speed: float = 1.0
-    flush: Literal["answer", "event"] = "answer"
     grace: float = 5.0
     max_body: int = 16 * 1024 * 1024
     patience: float = 60.0

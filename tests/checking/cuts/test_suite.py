@@ -284,7 +284,7 @@ def test_whole_clients_over_http(folder):
 
 def test_options_that_do_not_go_together(folder):
     """An option that would have no effect is refused."""
-    for option in (("--variations", "3"), ("--no-quirks",), ("--policy", "malformed=skip")):
+    for option in (("--variations", "3"), ("--policy", "malformed=skip")):
         done = run("--api", "chat", "--cuts", *option, "--", *EXAMPLE)
         assert done.exit_code == 2
         assert "--cuts goes with none of" in done.output

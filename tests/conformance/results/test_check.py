@@ -204,7 +204,8 @@ def test_known_failures(check: Check, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_interrupted(check: Check, tmp_path: Path) -> None:
     """After Ctrl-C the file has the cases until then, and says that it was stopped."""
-    arguments = ["check", "--api", "chat", "--only", "sse-*", "--window", "1", "--"]
+    (tmp_path / "mockllm.toml").write_text("[check]\nwindow = 1\n")
+    arguments = ["check", "--api", "chat", "--only", "sse-*", "--"]
     done = subprocess.run(
         [sys.executable, "-m", "mockllm", *arguments, *faulty("interrupt")],
         cwd=tmp_path, capture_output=True, text=True, timeout=GIVE_UP, check=False,

@@ -42,11 +42,14 @@ def server() -> Iterator[ServerThread]:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[int]:
+def with_uvloop(folder: Path, *options: str) -> Iterator[int]:
     """A `mockllm serve` of its own; its port."""
+    config = folder / "mockllm.toml"
+    config.write_text('[serve]\nloop = "uvloop"\n')
     scenario = folder / "forecast.yaml"
     scenario.write_text(TURNS.replace("- ATTEMPTS\n    ", "- "))
-    command = [sys.executable, "-m", "mockllm", "serve", str(scenario), "--port", "0", *options]
+    words = ["--config", str(config), "serve", str(scenario), "--port", "0", *options]
+    command = [sys.executable, "-m", "mockllm", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
         assert process.stdout is not None
         found = re.search(r":(\d+)$", process.stdout.readline().strip())
@@ -82,7 +85,7 @@ def is_refused(port: int) -> bool:
 @NEEDS_UVLOOP
 def test_an_idle_connection_is_closed_with_uvloop(tmp_path: Path) -> None:
     """With uvloop, whose transports are no `asyncio.Transport`, nothing happened."""
-    with serving(tmp_path, "--loop", "uvloop") as port, connected(port) as sock:
+    with with_uvloop(tmp_path) as port, connected(port) as sock:
         first = answered(sock, "keepalive-closed")
         assert (first.status, first.ended) == (200, "complete")
         assert answered(sock).status == 0
@@ -94,8 +97,8 @@ def test_an_idle_connection_is_closed_with_uvloop(tmp_path: Path) -> None:
 @NEEDS_UVLOOP
 def test_connections_are_limited_with_uvloop(tmp_path: Path) -> None:
     """With uvloop, an assertion failed in each connection, also in those within the limit."""
-    options = ("--loop", "uvloop", "--fault", "limit:number=1")
-    with serving(tmp_path, *options) as port, connected(port) as first:
+    options = ("--fault", "limit:number=1")
+    with with_uvloop(tmp_path, *options) as port, connected(port) as first:
         assert answered(first).status == 200
         assert is_refused(port)
         assert answered(first).status == 200
@@ -105,8 +108,12 @@ def test_connections_are_limited_with_uvloop(tmp_path: Path) -> None:
 @NEEDS_UVLOOP
 def test_connections_wait_with_uvloop(tmp_path: Path) -> None:
     """The request of the second one is answered as soon as the first one ends."""
-    options = ("--loop", "uvloop", "--fault", "slow-accept:number=1")
-    with serving(tmp_path, *options) as port, connected(port) as first, connected(port) as second:
+    options = ("--fault", "slow-accept:number=1")
+    with (
+        with_uvloop(tmp_path, *options) as port,
+        connected(port) as first,
+        connected(port) as second,
+    ):
         assert answered(first).status == 200
         second.sendall(request_bytes("chat"))
         first.close()

@@ -63,8 +63,8 @@ def test_the_option_wins_over_a_profile() -> None:
     def command(server: dict[str, Any]) -> None:
         seen.update(server)
 
-    options = ["--profile", "gpt-4o", "--latency", "ttft=1s", "--latency-seed", "7"]
-    assert CliRunner().invoke(command, options).exit_code == 0
+    options = ["--profile", "gpt-4o", "--latency", "ttft=1s"]
+    assert CliRunner().invoke(command, options, default_map={"latency_seed": "7"}).exit_code == 0
     plan = seen["latency"]
     assert plan.seed == "7"
     assert plan.latency.ttft == Distribution("constant", (1_000_000,))

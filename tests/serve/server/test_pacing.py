@@ -318,7 +318,7 @@ def test_a_client_that_does_not_read_holds_up_no_other(serve: Any) -> None:
     ],
 )
 def test_pauses_are_found(turn: str, expected: bool) -> None:
-    """By them `--loop auto` chooses the event loop."""
+    """By them `serve` chooses the event loop."""
     server = MockServer(loads(f"scenario: one\nturns:\n  - {turn}\n"))
     assert server.has_pauses is expected
 

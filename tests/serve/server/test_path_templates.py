@@ -1,4 +1,4 @@
-"""`--path` and `--agui-path`: further paths of an API, and the ids that are made for them."""
+"""`--path`: further paths of an API, and the ids that are made for them."""
 
 import json
 
@@ -165,17 +165,16 @@ def test_templates_that_clash_with_each_other_are_refused():
 
 
 @pytest.mark.parametrize("command", ["serve", "record", "run"])
-def test_the_command_line_has_the_short_form(command):
-    """`--agui-path` is `--path agui=`; what is no pair is refused."""
+def test_the_command_line_has_further_paths(command):
+    """Each is an API and a template; what is no pair is refused."""
     import click
     from click.testing import CliRunner
 
     found = main.get_command(click.Context(main), command)
     assert found is not None
     arguments = {"serve": ["x"], "record": ["-o", "x"], "run": ["--", "true"]}[command]
-    options = ["--path", "chat=/a/{b}", "--agui-path", "/c"]
+    options = ["--path", "chat=/a/{b}", "--path", "agui=/c"]
     with found.make_context(command, [*options, *arguments]) as context:
-        assert context.params["api_paths"] == (("chat", "/a/{b}"),)
-        assert context.params["agui_paths"] == (("agui", "/c"),)
+        assert context.params["api_paths"] == (("chat", "/a/{b}"), ("agui", "/c"))
     refused = CliRunner().invoke(main, [command, "--path", "agui", *arguments])
     assert (refused.exit_code, "is not API=TEMPLATE" in refused.output) == (2, True)

@@ -163,12 +163,11 @@ def test_a_stream_that_the_client_left_may_be_requested_again(serve):
 
 @pytest.mark.slow
 @every_api
-@pytest.mark.parametrize("flush", ["answer", "event"])
-def test_a_client_that_waits_for_the_end(serve, api, flush):
+def test_a_client_that_waits_for_the_end(serve, api):
     """After a slow stream that was read to its end there are no violations."""
     text = LONG.replace("10m", "20ms").replace("- {tool", "- {every: 1ms, split: 3, tool")
     for segmented in (text, text + "    wire: {segments: 7}\n"):
-        served = serve(segmented, flush=flush)
+        served = serve(segmented)
         conversation = HttpConversation(served, api)
         for items in (["numbers"], ["numbers", BOTH, *RESULTS]):
             assert conversation.request(*items).status_code == 200

@@ -47,7 +47,7 @@ def _nothing() -> None: ...
 
 
 def write_at_once(
-    request: web.BaseRequest, answer: HttpAnswer, sent: Sent, timed: bool, by_event: bool
+    request: web.BaseRequest, answer: HttpAnswer, sent: Sent, timed: bool
 ) -> web.StreamResponse | None:
     """Sends an answer that needs one write and no wait, as nearly all do that have no pauses; None
     where it may need more, and nothing was sent.
@@ -59,7 +59,6 @@ def write_at_once(
         timed
         or answer.segmented
         or answer.ending != "complete"
-        or by_event
         or not request.keep_alive
         or request.version <= HttpVersion10
         or transport is None
@@ -81,7 +80,6 @@ async def deliver(
     sent: Sent,
     *,
     speed: float = 1.0,
-    by_event: bool = False,
     close: bool = False,
     stalled: Callable[[], None] = _nothing,
     pacer: Pacer | None = None,
@@ -91,7 +89,6 @@ async def deliver(
 
     Args:
         speed: of timed answers; 0 removes the pauses.
-        by_event: write each chunk by itself, also where one write would do.
         close: close the connection afterwards.
         stalled: called when nothing more will come of an answer that stays open.
         pacer: writes timed answers; None: one for this answer.
@@ -109,7 +106,7 @@ async def deliver(
     if not timed:
         sent.end_at_once()
     writer = _Writer(request, answer, sent, close=close)
-    if not timed and not by_event and not answer.segmented and not answer.closes_connection:
+    if not timed and not answer.segmented and not answer.closes_connection:
         transport.write(writer.whole())
         sent.at_once(answer.size)
         if transport.get_write_buffer_size() > WATER:
@@ -121,7 +118,7 @@ async def deliver(
         pacer if counted and pacer is not None else Pacer(),
         speed=speed if timed and answer.fault is None else 1.0,
         timed=timed or answer.fault is not None,
-        separate=by_event or answer.segmented or not timed,
+        separate=answer.segmented or not timed,
         since=since,
     )
     return await writer.end(stalled)

@@ -206,21 +206,22 @@ def test_a_pattern_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
         Redactor(rules).text("x" * 3000)
 
 
-def test_options_of_scrub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They keep, and find more; a mistake names the option."""
+def test_the_file_of_scrub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps, and finds more; a mistake names file, table and key."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "a.json"
     file.write_text(json.dumps({"arguments": {"to": "alice@example.com"}, "call": "+41446681800"}))
 
-    def scrub(*options: str) -> tuple[int, str]:
-        result = CliRunner().invoke(main, ["scrub", str(file), "--check", *options])
+    def scrub(table: str = "") -> tuple[int, str]:
+        (tmp_path / "mockllm.toml").write_text(f"[redact]\n{table}\n")
+        result = CliRunner().invoke(main, ["scrub", str(file), "--check"])
         return result.exit_code, result.output
 
     assert scrub()[0] == 1
-    assert scrub("--keep", "$..arguments.to") == (0, "no secrets in 1 file\n")
-    assert "phone" in scrub("--keep", "email", "--redact-kind", "phone")[1]
-    assert "--keep: 'emial' is no kind" in scrub("--keep", "emial")[1]
-    assert "--redact-kind: 'phon' is no kind" in scrub("--redact-kind", "phon")[1]
+    assert scrub('keep = ["$..arguments.to"]') == (0, "no secrets in 1 file\n")
+    assert "phone" in scrub('keep = ["email"]\nkinds = {phone = true}')[1]
+    assert "[redact] keep: 'emial' is no kind" in scrub('keep = ["emial"]')[1]
+    assert "[redact] kinds: 'phon' is no kind" in scrub("kinds = {phon = true}")[1]
 
 
 def test_an_argument_that_is_kept_in_a_scenario(tmp_path: Path) -> None:
@@ -232,7 +233,9 @@ def test_an_argument_that_is_kept_in_a_scenario(tmp_path: Path) -> None:
     )
     file = tmp_path / "mail.yaml"
     file.write_text(text)
-    result = CliRunner().invoke(main, ["scrub", str(file), "--keep", "$..arguments.to"])
+    config = tmp_path / "mockllm.toml"
+    config.write_text('[redact]\nkeep = ["$..arguments.to"]\n')
+    result = CliRunner().invoke(main, ["--config", str(config), "scrub", str(file)])
     assert result.exit_code == 0, result.output
     clean = file.read_text()
     assert (clean.count("alice@example.com"), clean.count("alice@exam'")) == (1, 1)

@@ -191,7 +191,7 @@ turns:
 """
 
 
-@pytest.mark.parametrize("options", [{}, {"flush": "event"}, {"speed": 0}])
+@pytest.mark.parametrize("options", [{}, {"speed": 0}])
 @pytest.mark.parametrize("stream", [True, False])
 def test_the_body_is_the_same(serve: Serve, options: dict[str, Any], stream: bool) -> None:
     """Only the head is another one, whichever way the answer is written."""
