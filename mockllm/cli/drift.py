@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from mockllm.cli.options.parameters import EXISTING, read_scenarios
+from mockllm.cli.options.parameters import path_arguments, read_scenarios
 from mockllm.cli.options.recording import (
     redact_option,
     redaction_rules,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="RECORDED...")
+@path_arguments("RECORDED...")
 @upstream_options
 @click.option(
     "--header",
@@ -114,6 +114,8 @@ def drift(
     from mockllm.conformance.drift.drift_run import recordings
     from mockllm.conformance.drift.selection import select
 
+    if not paths:
+        raise click.UsageError("name the recordings: files or folders with scenarios")
     scenarios = read_scenarios(paths)
     found, unread = recordings(scenarios)
     if not found and not unread:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from mockllm.cli.options.parameters import API, read_scenarios, scenarios_option
+from mockllm.cli.options.parameters import API, path_arguments, read_scenarios
 from mockllm.cli.show import is_case, scenario_named, scenario_names, show
 from mockllm.cli.terminal.installation import findings, installed_version
 from mockllm.cli.terminal.output import echo
@@ -26,7 +26,7 @@ _CLIENTS = (
 
 @click.command("report-bug")
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=scenario_names)
-@scenarios_option()
+@path_arguments("[PATH]...")
 @click.option("--api", type=API, help="Default: the first that the scenario plays.")
 @click.option("--turn", type=click.IntRange(min=1), default=1)
 @click.pass_context

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.parameters import (
+    ProgramCommand,
     answering_options,
     fault_options,
     intercept_options,
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
 _GRACE = 1.0
 
 
-# What follows CMD is CMD's own, with `--` before it or without.
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=ProgramCommand)
 @scenarios_option("What to serve; may be repeated. Default: the scenarios that come with mockllm.")
 @click.option(
     "--port",
@@ -79,7 +79,9 @@ _GRACE = 1.0
 @quota_options
 @latency_options
 @intercept_options("intercept", "tunnel")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
+@click.argument(
+    "command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[PATH...] -- CMD..."
+)
 @click.pass_context
 def run(
     context: click.Context,
@@ -92,7 +94,7 @@ def run(
     command: tuple[str, ...],
     **rules: Any,
 ) -> None:
-    """Run CMD against a server of its own, then judge its requests.
+    """Run CMD against a server of its own, with the scenarios of PATH, then judge its requests.
 
     The environment of CMD leads the SDKs to the server: their base URLs and API keys are set,
     and MOCKLLM_URL. With --intercept there are no base URLs: what CMD sends to the services
@@ -106,7 +108,8 @@ def run(
     \b
     Examples:
       mockllm run -- pytest tests/
-      mockllm run --scenarios scenarios/ --speed 0 -- python agent.py
+      mockllm run scenarios/ -- pytest tests/
+      mockllm run scenarios/ --speed 0 -- python agent.py
       mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
       mockllm run --fault cut:after=3events --fault-rate 10% -- python agent.py
       mockllm run --intercept known -- python agent.py

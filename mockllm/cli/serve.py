@@ -21,6 +21,7 @@ from mockllm.cli.options.parameters import (
     capacity_options,
     fault_options,
     intercept_options,
+    is_scenarios,
     latency_options,
     match_ignore_option,
     path_arguments,
@@ -89,6 +90,8 @@ def record(
       mockllm record --upstream https://api.openai.com -o recorded --fault cut:after=3events
       mockllm record --intercept api.cohere.com -o recorded -- python agent.py
     """
+    if command and is_scenarios(command[0]):
+        raise UsageError("record serves no scenarios, and writes them to --output: leave PATH out")
     intercepts = server["intercept"] is not None
     if command and context.get_parameter_source("port") is ParameterSource.DEFAULT:
         server["port"] = 0  # nobody else has to find it

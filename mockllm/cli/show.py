@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.options.parameters import API, quirk_option, read_scenarios, scenarios_option
+from mockllm.cli.options.parameters import API, path_arguments, quirk_option, read_scenarios
 from mockllm.cli.terminal.output import echo, write_bytes
 from mockllm.core.errors import MockLLMError, UsageError
 from mockllm.core.text import did_you_mean
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def scenario_names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The names that a shell completes."""
     try:
-        scenarios = read_scenarios(tuple(map(Path, context.params.get("paths") or ())))
+        names = (name for key in ("paths", "named") for name in context.params.get(key) or ())
+        scenarios = read_scenarios(tuple(map(Path, names)))
     except (MockLLMError, OSError):
         return []
     return [scenario.name for scenario in scenarios if scenario.name.startswith(incomplete)]
@@ -34,7 +35,7 @@ def scenario_names(context: click.Context, param: click.Parameter, incomplete: s
 
 @click.command()
 @click.argument("scenario", shell_complete=scenario_names)
-@scenarios_option()
+@path_arguments("[PATH]...")
 @click.option("--api", type=API, help="Default: the first that the scenario plays.")
 @click.option("--turn", type=click.IntRange(min=1), default=1)
 @click.option(
@@ -69,7 +70,7 @@ def show(
     timing: bool,
     request: Any,
 ) -> None:
-    """Print the exact bytes of a turn of SCENARIO.
+    """Print the exact bytes of a turn of SCENARIO, which PATH or else mockllm has.
 
     They are what a client gets for a streamed answer, or with --body for one that is not. A
     turn that is an HTTP error is shown with its status line and headers. In place of a scenario
@@ -80,7 +81,7 @@ def show(
     Examples:
       mockllm show secret-numbers --api responses
       mockllm show secret-numbers --turn 2 --timing
-      mockllm show weather --scenarios scenarios/ --api chat --body | jq .
+      mockllm show weather scenarios/ --api chat --body | jq .
       mockllm show rate-limited --attempt 1
       mockllm show parallel-tools --quirk chat-index-all-zero
       mockllm show chat/sample-call+chat-index-missing
@@ -232,7 +233,7 @@ def _format(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
 
 @click.command()
 @click.argument("scenario", shell_complete=scenario_names)
-@scenarios_option()
+@path_arguments("[PATH]...")
 @click.option("--to", "kind", type=click.Choice(["vcr"]), required=True, help="What to write.")
 @click.option(
     "--api",

@@ -74,6 +74,10 @@ def test_version(mockllm):
         (["serve", ".", "--port", "65536"], ["--port", "65535"]),
         (["show", "secret-number"], ["did you mean 'secret-numbers'?"]),
         (["run"], ["Missing argument"]),
+        (["run", ".", "x", "-y"], ["'.' is no command; write -- before the", "run . -- x -y"]),
+        (["run", "."], ["mockllm run . -- CMD"]),
+        (["run", "a.yaml", ".", "--", "x"], ["'a.yaml' does not exist"]),
+        (["record", "-o", "x", ".", "--", "x"], ["writes them to --output"]),
     ],
 )
 def test_wrong_use_is_an_error_of_one_line(mockllm, arguments, fragments):
@@ -125,10 +129,20 @@ def test_every_name_under_a_heading_is_an_option(mockllm):
     assert [name for names in HEADINGS.values() for name in names if f"--{name}" not in text] == []
 
 
-@for_all("command", ["list", "validate", "show", "export", "run", "serve", "check"])
+@for_all("command", ["list", "validate", "show", "export", "report-bug", "run", "serve", "check"])
 def test_scenarios_are_named_by_one_option(mockllm, command):
     """Each command that reads scenarios has `--scenarios`, whether it takes paths or not."""
     assert "--scenarios PATH" in mockllm(command, "--help").stdout
+
+
+@for_all("command", [["show"], ["export", "--to", "vcr"], ["report-bug"]])
+def test_a_path_may_follow_the_name_of_a_scenario(mockllm, folder, command):
+    """`show NAME PATH` is `show NAME --scenarios PATH`, and so in each command with a name."""
+    name, *options = command
+    by_argument = mockllm(name, "hello", folder, *options)
+    assert by_argument.exit_code == 0
+    by_option = mockllm(name, "hello", "--scenarios", folder, *options)
+    assert by_argument.stdout == by_option.stdout
 
 
 def test_paths_and_the_option_for_scenarios_add_up(mockllm, folder, shipped):

@@ -67,6 +67,17 @@ def test_all_was_played(run_requests):
 
 
 @pytest.mark.slow
+def test_scenarios_before_the_command(program, folder, tmp_path):
+    """They are paths of scenarios, and options may follow them; those of a file are left out."""
+    config = tmp_path / "mockllm.toml"
+    config.write_text(f"[run]\nscenarios = ['{config}']\n")
+    script = (sys.executable, "-c", SENDS_EACH, "hello")
+    for options in ((), ("--speed", "0")):
+        words = ("--config", config, "run", folder, *options, "--", *script)
+        assert program(*words).end() == (0, "", "mockllm: 1 request: 1 played\n")
+
+
+@pytest.mark.slow
 def test_an_unmatched_request(run_requests):
     """An unmatched request makes the exit code 1, though the command succeeds."""
     code, _, errors = run_requests("hello", "goodbye").end()

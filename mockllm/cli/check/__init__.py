@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mockllm.cli.options.config import file_key
-from mockllm.cli.options.parameters import API, scenarios_option, together
+from mockllm.cli.options.parameters import API, ProgramCommand, scenarios_option, together
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -198,10 +198,9 @@ _GATEWAYS = (
 """The options for gateways."""
 
 
-# What follows CMD is CMD's own, with `--` before it or without.
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=ProgramCommand)
 @together(*reversed((*_CHOOSING, *_ATTACHING, *_GATEWAYS, *_REPORTING)))
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[PATH...] -- CMD...")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> None:
     """Check a client in any language, or a gateway, and write what it gets wrong to a results file.

@@ -6,6 +6,7 @@ import functools
 import math
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -172,18 +173,57 @@ def collect(
     return add
 
 
+def join_paths(
+    paths: tuple[Path, ...], named: tuple[Path, ...], parameter: str = "named"
+) -> tuple[Path, ...]:
+    """The scenarios of arguments and of `--scenarios`; arguments take the place of those of the
+    file.
+
+    Args:
+        parameter: the name of the option's parameter.
+    """
+    source = click.get_current_context().get_parameter_source(parameter)
+    return paths if paths and source is ParameterSource.DEFAULT_MAP else paths + named
+
+
+def is_scenarios(word: str) -> bool:
+    """Whether a word names scenarios, not a command: a folder, or a YAML file."""
+    path = Path(word)
+    return path.is_dir() or (path.suffix in (".yaml", ".yml") and not os.access(path, os.X_OK))
+
+
+class ProgramCommand(click.Command):
+    """A command with the arguments `PATH... -- CMD...` or `CMD...`: its parameters `paths` and
+    `command`. What follows CMD is CMD's own, with `--` before it or without."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.allow_interspersed_args = False
+        parsed = self.make_parser(ctx).parse_args(list(args))[0].get("command")
+        words = parsed if isinstance(parsed, tuple) else ()  # without any, click has its own value
+        first = len(args) - len(words)
+        is_marked = args[first - 1 : first] == ["--"]  # then the word is the command in any case
+        if not words or is_marked or not is_scenarios(words[0]):
+            return super().parse_args(ctx, args)
+        end = words.index("--") if "--" in words else len(words)
+        command = tuple(words[end + 1 :])
+        if not command:
+            ctx.fail(
+                f"{words[0]!r} is no command; write -- before the command: {ctx.command_path} "
+                f"{words[0]} -- {shlex.join(words[1:end]) or 'CMD'}"
+            )
+        ctx.allow_interspersed_args = True
+        super().parse_args(ctx, args[: end - len(words)])
+        paths = tuple(Path(EXISTING.convert(word, None, ctx)) for word in ctx.params["command"])
+        ctx.params |= {"command": command, "paths": join_paths(paths, ctx.params["paths"], "paths")}
+        return []
+
+
 def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., Any]:
     """Adds scenarios as arguments, and as `--scenarios`, which every command understands; the
     command gets both as `paths`."""
-
-    def both(_: object, paths: tuple[Path, ...], named: tuple[Path, ...]) -> tuple[Path, ...]:
-        source = click.get_current_context().get_parameter_source("named")
-        from_file = source is ParameterSource.DEFAULT_MAP
-        return paths if paths and from_file else paths + named
-
     return collect(
         "paths",
-        both,
+        lambda _, paths, named: join_paths(paths, named),
         click.option(
             "--scenarios",
             "named",
