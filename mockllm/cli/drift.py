@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 @click.option("--update", is_flag=True, help="Record anew what has drifted.")
 @click.option(
     "-o",
-    "--json",
+    "--output",
     "json_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -107,7 +107,7 @@ def drift(
     \b
     Examples:
       mockllm drift scenarios/recorded
-      mockllm drift scenarios/recorded --sample 20 --yes --json drift.json --html drift.html
+      mockllm drift scenarios/recorded --sample 20 --yes -o drift.json --html drift.html
       mockllm drift scenarios/recorded --upstream chat=https://api.groq.com/openai
       mockllm drift scenarios/recorded --update
     """

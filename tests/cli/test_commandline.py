@@ -70,6 +70,8 @@ def test_version(mockllm):
         (["run", "--once", "--", "x"], ["there is no --once; write --require extra-request"]),
         (["run", "--agui-path", "/a", "x"], ["there is no --agui-path; write --path agui="]),
         (["report", "--one-page", "a.html"], ["there is no --one-page; write --output FILE"]),
+        (["check", "--results", "r.json"], ["there is no --results; write --output FILE"]),
+        (["drift", "--json", "r.json"], ["there is no --json; write --output FILE"]),
         (["scrub", "--keep", "email", "."], ["`keep` in [redact] of mockllm.toml"]),
         (["serve", ".", "--port", "65536"], ["--port", "65535"]),
         (["show", "secret-number"], ["did you mean 'secret-numbers'?"]),

@@ -117,7 +117,6 @@ _REPORTING = (
     click.option(
         "-o",
         "--output",
-        "--results",
         "results",
         type=_FILE,
         metavar="FILE",

@@ -132,6 +132,7 @@ def origin(error: click.BadParameter) -> str:
 
 
 _FORMER = {
+    "drift json": "write --output FILE",
     "agui-path": "write --path agui=TEMPLATE",
     "flush": "with `timing: {every: 1ms}` the events of a turn leave one by one",
     "keep": "write it into `keep` in [redact] of mockllm.toml",
@@ -139,9 +140,10 @@ _FORMER = {
     "one-page": "write --output FILE.html",
     "redact-kind": "write it into `kinds` in [redact] of mockllm.toml",
     "redact-path": "write it into `json_paths` in [redact] of mockllm.toml",
+    "results": "write --output FILE",
     "web": "`mockllm docs PAGE` prints a page",
 }
-"""Options that there were, and what to do instead."""
+"""Options that there were, of a command or of all, and what to do instead."""
 
 
 def advice(error: click.NoSuchOption) -> str:
@@ -154,5 +156,5 @@ def advice(error: click.NoSuchOption) -> str:
             value = "true or false" if option.is_flag else option.metavar or "VALUE"
             key = f"[{error.ctx.info_name}] {name} = {value}"
             return f"{error.option_name} is no option, but a key of mockllm.toml: {key}"
-    instead = _FORMER.get(name)
+    instead = _FORMER.get(f"{error.ctx.info_name} {name}") or _FORMER.get(name)
     return f"there is no {error.option_name}; {instead}" if instead else ""

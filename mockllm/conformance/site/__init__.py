@@ -83,7 +83,7 @@ def inline_files() -> dict[str, Markup]:
 
 def _pages(results: Sequence[Results]) -> Pages:
     if not results:
-        raise UsageError("there are no results; `mockllm check --results FILE` makes them")
+        raise UsageError("there are no results; `mockllm check --output FILE` makes them")
     environment()
     return Pages(results)
 

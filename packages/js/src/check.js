@@ -102,7 +102,7 @@ async function judge(mockllm, options, folder, answers) {
   const { knownFailing, results, args = [], cwd = process.cwd() } = options;
   const file = path.join(folder, "results.json");
   const words = [...choice(options), ...repeated("--known-failing", knownFailing)];
-  const done = await mockllm(...words, "--results", file, ...args, "--judge", answers);
+  const done = await mockllm(...words, "--output", file, ...args, "--judge", answers);
   const data = await read(file);
   if (data === null) throw failed("--judge", done);
   const kept = results === undefined ? undefined : path.resolve(cwd, results);

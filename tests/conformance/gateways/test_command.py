@@ -37,7 +37,7 @@ def _gateway(name: str, *words: str) -> list[str]:
 def _check(tmp_path: Path, *words: str, table: str = "") -> tuple[int, str]:
     config = tmp_path / "gateway.toml"
     config.write_text(f"[check]\n{table}\n")
-    given = ["check", "--gateway", "--results", str(tmp_path / "r.json"), *words]
+    given = ["check", "--gateway", "--output", str(tmp_path / "r.json"), *words]
     done = CliRunner().invoke(main, ["--config", str(config), *given])
     return done.exit_code, done.output
 

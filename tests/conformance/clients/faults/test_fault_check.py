@@ -210,7 +210,7 @@ def test_the_command_judges_a_real_client(tmp_path):
     command = [sys.executable, str(HERE / "openai_runner.py")]
     chosen = [word for end in ("orderly", "reset") for word in ("--only", f"cut-in-text-{end}")]
     words = ["--http", "--faults", "--rule", "cut-reported", "--rule", "leaves-nothing", *chosen]
-    result = run_check(*words, "--results", str(file), "--html", str(tmp_path), "--", *command)
+    result = run_check(*words, "--output", str(file), "--html", str(tmp_path), "--", *command)
     assert result.exit_code == 1, result.output
     assert "chat/cut-in-text-orderly:cut-reported" in result.output
     assert "each stream ends early" in result.output
