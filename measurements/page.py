@@ -146,7 +146,7 @@ def _worst_quirks(rows: Sequence[QuirkRow]) -> Iterator[str]:
         clients = f"{len(row.broken)} of {len(row.judged)}"
         yield _row(f"`{row.name}`", clients, row.mark.word, row.info.title)
     yield ""
-    yield "`mockllm quirks NAME` says where a quirk was seen, and what is right."
+    yield "`mockllm list quirks NAME` says where a quirk was seen, and what is right."
 
 
 def _row(*cells: str) -> str:

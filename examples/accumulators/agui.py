@@ -4,7 +4,7 @@ https://docs.ag-ui.com/concepts/events
 
 Unlike the other protocols, AG-UI says what a client must refuse: events for calls that are not
 open, and a run that finishes while anything is open. A name in backquotes is the quirk that a rule
-is there for; `mockllm quirks NAME` shows it.
+is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

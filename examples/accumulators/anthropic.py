@@ -3,7 +3,7 @@
 https://docs.claude.com/en/docs/build-with-claude/streaming
 
 A message is a list of blocks, each with a start, deltas and a stop. A name in backquotes is the
-quirk that a rule is there for; `mockllm quirks NAME` shows it.
+quirk that a rule is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStre
 
 An event is an object with one key, its name, as SDKs of AWS return it. A message is a list of
 blocks; a block of text or reasoning has no start. A name in backquotes is the quirk that a rule is
-there for; `mockllm quirks NAME` shows it.
+there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

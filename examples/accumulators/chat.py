@@ -3,7 +3,7 @@
 https://platform.openai.com/docs/api-reference/chat-streaming
 
 Compatible servers leave out, repeat or change almost every field that identifies a call. A name in
-backquotes is the quirk that a rule is there for; `mockllm quirks NAME` shows it.
+backquotes is the quirk that a rule is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 https://docs.cohere.com/reference/chat-stream
 
 The deltas have the places of a whole message, but objects where the message has lists. A name in
-backquotes is the quirk that a rule is there for; `mockllm quirks NAME` shows it.
+backquotes is the quirk that a rule is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

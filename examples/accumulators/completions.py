@@ -3,7 +3,7 @@
 https://platform.openai.com/docs/api-reference/completions
 
 The API has texts only: no calls, no reasoning, no roles. A name in backquotes is the quirk that a
-rule is there for; `mockllm quirks NAME` shows it.
+rule is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

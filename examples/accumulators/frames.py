@@ -2,7 +2,7 @@
 
 https://smithy.io/2.0/aws/amazon-eventstream.html
 
-A name in backquotes is the quirk that a rule is there for; `mockllm quirks NAME` shows it.
+A name in backquotes is the quirk that a rule is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
 Every chunk has the shape of a whole response, with only what is new in it. No field is required.
 Calls have no index and usually no id, so only their order identifies them. A name in backquotes is
-the quirk that a rule is there for; `mockllm quirks NAME` shows it.
+the quirk that a rule is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

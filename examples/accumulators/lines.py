@@ -4,7 +4,7 @@ Most bytes are server-sent events; those of AWS are in `frames`:
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 Ollama sends a JSON object a line (https://github.com/ndjson/ndjson-spec). Some servers send plain
 JSON instead, such as an error. A name in backquotes is the quirk that a
-rule is there for; `mockllm quirks NAME` shows it.
+rule is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

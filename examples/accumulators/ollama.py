@@ -3,7 +3,7 @@
 https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-chat-completion
 
 Every line is an object with only what is new in it, and calls are whole. No field is required. A
-name in backquotes is the quirk that a rule is there for; `mockllm quirks NAME` shows it.
+name in backquotes is the quirk that a rule is there for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ https://platform.openai.com/docs/api-reference/responses-streaming
 
 An answer is a list of output items, each with the events `added`, deltas and `done`. A `done`
 repeats everything that the deltas have sent. A name in backquotes is the quirk that a rule is there
-for; `mockllm quirks NAME` shows it.
+for; `mockllm list quirks NAME` shows it.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from mockllm.cli.listing import print_table
 from mockllm.cli.terminal.output import echo
+from mockllm.cli.terminal.table import print_table
 from mockllm.core import documentation
 from mockllm.core.errors import UsageError
 from mockllm.core.text import did_you_mean

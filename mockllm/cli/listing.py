@@ -1,39 +1,93 @@
-"""`mockllm list`: the scenarios."""
+"""`mockllm list`: scenarios, quirks, profiles and presets."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from unicodedata import combining, east_asian_width
 
 import click
 
-from mockllm.cli.options.parameters import json_option, path_arguments, read_scenarios
+from mockllm.cli.options.parameters import API, EXISTING, join_paths, json_option, read_scenarios
 from mockllm.cli.terminal.output import echo
-from mockllm.core.text import printable
-from mockllm.scenario.model import Scenario
+from mockllm.cli.terminal.table import print_table
+from mockllm.core.errors import UsageError
+from mockllm.scenario.model import Api, Scenario
 from mockllm.wire.protocols import PROTOCOLS
 
 _HEAD = ("NAME", "APIS", "TURNS", "TOOLS", "DESCRIPTION")
 _TOOLS_SHOWN = 2
 
 
-@click.command("list")
-@path_arguments("[PATH]...")
-@json_option
-def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
-    """List scenarios.
+_KINDS = ("scenarios", "quirks", "profiles", "presets")
 
-    Those of files and folders; without PATH, those that come with mockllm.
+
+@click.command("list")
+@click.argument("words", nargs=-1, metavar="[scenarios|quirks|profiles|presets] [PATH|NAME]...")
+@click.option(
+    "--scenarios",
+    "named",
+    multiple=True,
+    type=EXISTING,
+    metavar="PATH",
+    help="The same as PATH; may be repeated.",
+)
+@click.option("--api", type=API, help="With quirks: only those met in this API.")
+@json_option
+def list_(words: tuple[str, ...], named: tuple[Path, ...], api: Api | None, as_json: bool) -> None:
+    """List scenarios, quirks of real servers, latency profiles, or presets of gateways.
+
+    Scenarios are those of PATH; without it, those that come with mockllm. A folder `scenarios`
+    that is there is a PATH; other folders of these names are written ./quirks. With NAME, a quirk
+    is described in full: where it was seen, who stumbled over it, what is right, and what it
+    changes in the bytes of its sample. `serve --quirk`, `show --quirk`, `wire.quirks` in a scenario
+    and the request header `x-mockllm-quirk` play it. `serve --profile` has the profiles, and
+    `check --gateway --preset` the presets.
 
     \b
     Examples:
       mockllm list
       mockllm list scenarios/ --json | jq -r '.[].name'
+      mockllm list quirks --api anthropic
+      mockllm list quirks chat-index-missing
+      mockllm list profiles
     """
+    has_kind = words[:1] and words[0] in _KINDS and not _is_folder_of_scenarios(words[0])
+    kind, *names = words if has_kind else ("scenarios", *words)
+    if api is not None and kind != "quirks":
+        raise UsageError("--api is for `mockllm list quirks`")
+    if kind == "scenarios":
+        paths = tuple(Path(EXISTING.convert(name, None, None)) for name in names)
+        _print_scenarios(join_paths(paths, named), as_json)
+    elif kind == "quirks":
+        from mockllm.cli.quirks import print_quirks
+
+        print_quirks(names, api, as_json)
+    elif kind == "profiles":
+        from mockllm.cli.profiles import print_profiles
+
+        print_profiles(names, as_json)
+    else:
+        _print_presets(names, as_json)
+
+
+def _is_folder_of_scenarios(word: str) -> bool:
+    return word == "scenarios" and Path(word).is_dir()
+
+
+def _print_presets(names: Sequence[str], as_json: bool) -> None:
+    from mockllm.conformance.gateways.presets import preset_lines, presets
+
+    if names:
+        raise UsageError(f"presets are listed all at once, got {names[0]!r}")
+    if as_json:
+        echo(json.dumps(presets(), indent=2, ensure_ascii=False, default=str))
+        return
+    for line in preset_lines():
+        echo(line)
+
+
+def _print_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
     scenarios = read_scenarios(paths)
     if as_json:
         from mockllm.serve.server.control.control_routes import scenario_summary
@@ -61,35 +115,3 @@ def _tools(names: list[str]) -> str:
     if len(names) <= _TOOLS_SHOWN:
         return ",".join(names) or "-"
     return f"{','.join(names[:_TOOLS_SHOWN])} +{len(names) - _TOOLS_SHOWN}"
-
-
-def print_table(rows: Iterable[tuple[str, ...]]) -> None:
-    """Prints rows in columns, on a terminal cut to its width."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for line in _table(tuple(map(printable, row)) for row in rows):
-        echo(fit(line, width) if width else line)
-
-
-def fit(line: str, width: int) -> str:
-    """A line that a terminal shows in one row; an ellipsis stands for what does not fit."""
-    if sum(map(_columns, line)) <= width:
-        return line
-    shown, used = 0, 1
-    while shown < len(line) and used + _columns(line[shown]) <= width:
-        used += _columns(line[shown])
-        shown += 1
-    return f"{line[:shown].rstrip()}…"
-
-
-def _columns(character: str) -> int:
-    if combining(character):
-        return 0
-    return 2 if east_asian_width(character) in "WF" else 1
-
-
-def _table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    rows = list(rows)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        yield "  ".join(cells).rstrip()

@@ -1,30 +1,20 @@
-"""`mockllm profiles`: the latency of real services, and where it was measured."""
+"""`mockllm list profiles`: the latency of real services, and where it was measured."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 
-import click
-
-from mockllm.cli.options.parameters import json_option
 from mockllm.cli.terminal.output import echo
 
 
-@click.command("profiles")
-@json_option
-def list_profiles(as_json: bool) -> None:
-    """List the latency profiles of `serve --profile`, with the source of each figure.
-
-    \b
-    Examples:
-      mockllm profiles
-      mockllm serve scenarios/ --profile gpt-4o
-      mockllm serve scenarios/ --profile gpt-4o --latency 'ttft=lognormal(390ms, p99=2s)'
-    """
+def print_profiles(names: Sequence[str], as_json: bool) -> None:
+    """Prints the profiles of the names, or all, with the source of each figure."""
+    from mockllm.play.replay.latency.profiles import profile as find
     from mockllm.play.replay.latency.profiles import profiles
 
-    listed = profiles().values()
+    listed = [*map(find, names)] or list(profiles().values())
     if as_json:
         echo(json.dumps([*map(asdict, listed)], indent=2))
         return

@@ -1,19 +1,16 @@
-"""`mockllm quirks`: what real servers get wrong, and what is right then."""
+"""`mockllm list quirks`: what real servers get wrong, and what is right then."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from mockllm.cli.listing import print_table
-from mockllm.cli.options.parameters import API, json_option
 from mockllm.cli.terminal.output import echo
+from mockllm.cli.terminal.table import print_table
 from mockllm.scenario.model import Api
 from mockllm.wire.protocols import PROTOCOLS
 
@@ -29,22 +26,11 @@ _RIGHT = {
 }
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--api", type=API, help="Only those met in this API.")
-@json_option
-def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
-    """List the quirks of real servers, or describe some in full.
+def print_quirks(names: Sequence[str], api: Api | None, as_json: bool) -> None:
+    """Prints a table of the quirks of real servers, or those of the names in full.
 
-    With NAME: where it was seen, who stumbled over it, what is right, and what it changes in
-    the bytes of its sample. A quirk is played by `serve --quirk`, `show --quirk`, `wire.quirks`
-    in a scenario, and the request header `x-mockllm-quirk`.
-
-    \b
-    Examples:
-      mockllm quirks --api anthropic
-      mockllm quirks chat-index-missing
-      mockllm show sample-call --quirk chat-index-missing
+    Args:
+        api: only those that are met in this API.
     """
     from mockllm.play.quirks import QUIRKS, find
 

@@ -49,7 +49,7 @@ def test_version(mockllm):
     ("arguments", "fragments"),
     [
         (["srve"], ["no command 'srve'; did you mean 'serve'?", "(see mockllm --help)"]),
-        (["quirks", "chat-index-mising"], ["did you mean 'chat-index-missing'"]),
+        (["list", "quirks", "chat-index-mising"], ["did you mean 'chat-index-missing'"]),
         (["show", "weather", "--api", "chatt"], ["no API 'chatt'; did you mean 'chat'?"]),
         (["check", "--", "true"], ["Missing option '--api'", "chat, responses, anthropic"]),
         (["serve", ".", "--fault", "cutt"], ["mockllm: there is no fault 'cutt'; did you mean"]),
@@ -121,7 +121,9 @@ def test_the_help_has_the_commands_in_groups(mockllm):
 def test_options_of_servers_have_headings(mockllm, command):
     """Each option of a server but --help is under a heading; each name has an option."""
     text = mockllm(command, "--help").stdout
-    assert "\nOther:\n  -h, --help" in text
+    other = text.partition("\nOther:\n")[2].splitlines()
+    assert len(other) == 1
+    assert "--help  Show this message" in other[0]
     assert "\nFaults:\n  --fault NAME" in text
 
 

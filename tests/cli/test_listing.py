@@ -2,7 +2,9 @@
 
 import json
 
-from mockllm.cli.listing import fit
+import pytest
+
+from mockllm.cli.terminal.table import fit
 from mockllm.play.replay.loading import load
 from mockllm.wire.protocols import PROTOCOLS
 
@@ -49,3 +51,32 @@ def test_a_long_row_ends_in_an_ellipsis():
     assert fit("abcd  efgh", 6) == "abcd…"
     assert fit("天気予報です", 7) == "天気予…"
     assert fit("天気予", 6) == "天気予"
+
+
+def test_a_kind_is_listed(mockllm):
+    """`list` has a word for what is listed; without one, scenarios are."""
+    assert mockllm("list", "quirks").stdout.startswith("NAME")
+    assert mockllm("list", "profiles", "gpt-4o").stdout.startswith("gpt-4o: ")
+    assert "litellm" in mockllm("list", "presets").stdout
+    assert "litellm" in json.loads(mockllm("list", "presets", "--json").stdout)
+    result = mockllm("list", "presets", "x")
+    assert (result.exit_code, "'x'" in result.stderr) == (2, True)
+    assert "is for `mockllm list quirks`" in mockllm("list", "--api", "chat").stderr
+
+
+def test_the_word_for_scenarios_is_a_folder_where_there_is_one(mockllm, folder, monkeypatch):
+    """Without a folder of this name, those that come with mockllm are listed."""
+    monkeypatch.chdir(folder.parent)
+    assert "secret-numbers" in mockllm("list", "scenarios").stdout
+    assert "hello" in mockllm("list", "scenarios", folder).stdout
+    folder.rename("quirks")
+    assert "hello" in mockllm("list", "./quirks").stdout
+    assert "hello" in mockllm("list", "--scenarios", "quirks").stdout
+    (folder.parent / "quirks").rename("scenarios")
+    assert "secret-numbers" not in mockllm("list", "scenarios").stdout
+
+
+@pytest.mark.parametrize("name", ["quirks", "profiles"])
+def test_commands_that_there_were(mockllm, name):
+    """An error says the new name."""
+    assert f"it is `mockllm list {name}`" in mockllm(name).stderr

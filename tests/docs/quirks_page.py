@@ -61,7 +61,7 @@ The columns of the tables:
 - **where**: the servers in which it was seen.
 - **a correct client**: what it does.
 
-`mockllm quirks NAME` describes a quirk in full, with the bytes that it changes, the reports in
+`mockllm list quirks NAME` describes a quirk in full, with the bytes that it changes, the reports in
 which it was found, and the clause that allows it. For a quirk that has neither, a client is
 [not blamed](check.md#what-counts), and it may refuse one that breaks its protocol. A report is
 named because its text describes the quirk; whether its author was right was not tried. How

@@ -62,7 +62,7 @@ def test_an_unknown_quirk_gets_suggestions() -> None:
     """The message names what was probably meant, or how to list them all."""
     with pytest.raises(UsageError, match="did you mean 'chat-index-missing'"):
         find("chat-index-mising")
-    with pytest.raises(UsageError, match="`mockllm quirks` lists them"):
+    with pytest.raises(UsageError, match="`mockllm list quirks` lists them"):
         find("zzz")
     with pytest.raises(UsageError, match="has no variant 'cl'; it has: crlf, split, cr, mixed"):
         find("sse-crlf:cl")

@@ -303,13 +303,16 @@ def _help() -> Texts:
 def _lists() -> Texts:
     yield "list/plain", _run("list") + _run("list", "--json")
     yield "list/missing", _run("list", "missing.yaml")
-    yield "quirks/all", _run("quirks") + _run("quirks", "--json")
+    yield "quirks/all", _run("list", "quirks") + _run("list", "quirks", "--json")
     for api in access.APIS:
-        yield f"quirks/{api}", _run("quirks", "--api", api) + _run("quirks", "--api", api, "--json")
+        yield (
+            f"quirks/{api}",
+            _run("list", "quirks", "--api", api) + _run("list", "quirks", "--api", api, "--json"),
+        )
     for api in access.APIS:
         names = dict.fromkeys(name.partition(":")[0] for name, _ in access.quirk_forms(api))
-        yield f"quirks/each/{api}", _run("quirks", *names, "--api", api)
-    yield "quirks/unknown", _run("quirks", "chat-idx-missing")
+        yield f"quirks/each/{api}", _run("list", "quirks", *names, "--api", api)
+    yield "quirks/unknown", _run("list", "quirks", "chat-idx-missing")
     yield "schema", _run("schema")
     yield "env/plain", _run("env") + _run("env", "--export", "--session", "mine")
     yield "env/url", _run("env", "--url", "https://h:1/p/") + _run("env", "--url", "h")

@@ -128,11 +128,11 @@ def test_env(mockllm):
 
 def test_quirks(mockllm):
     """`quirks --api` lists those that are met in every protocol, and no other."""
-    listed = json.loads(mockllm("quirks", "--api", "echo", "--json").output)
+    listed = json.loads(mockllm("list", "quirks", "--api", "echo", "--json").output)
     names = {each["name"] for each in listed}
     assert {"sse-crlf", "sse-cut", "sse-unicode-line-separators"} <= names
     assert names == {name for name, quirk in QUIRKS.items() if not quirk.only}
-    shown = mockllm("quirks", "sse-unicode-line-separators", "--api", "echo")
+    shown = mockllm("list", "quirks", "sse-unicode-line-separators", "--api", "echo")
     assert shown.exit_code == 0, shown.output
     assert "event: line" in shown.output
 

@@ -9,7 +9,7 @@ import (
 )
 
 // chat puts the chunks of OpenAI Chat Completions together. A name in brackets is a quirk of
-// servers that a rule is there for; `mockllm quirks NAME` describes it.
+// servers that a rule is there for; `mockllm list quirks NAME` describes it.
 type chat struct {
 	text, reasoning, refusal strings.Builder
 	id, model, finish        string

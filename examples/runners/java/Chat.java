@@ -7,7 +7,7 @@ import java.util.Set;
 
 /**
  * Puts the chunks of OpenAI Chat Completions together. A name in brackets is a quirk of servers that
- * a rule is there for; `mockllm quirks NAME` describes it.
+ * a rule is there for; `mockllm list quirks NAME` describes it.
  */
 class Chat {
     private final StringBuilder text = new StringBuilder();

@@ -1,5 +1,5 @@
 // Puts the events of the Anthropic Messages API together. A name in brackets is a quirk of servers
-// that a rule is there for; `mockllm quirks NAME` describes it.
+// that a rule is there for; `mockllm list quirks NAME` describes it.
 //
 // A message is a list of blocks, each with a start, deltas and a stop.
 

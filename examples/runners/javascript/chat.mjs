@@ -1,5 +1,5 @@
 // Puts the chunks of OpenAI Chat Completions together. A name in brackets is a quirk of servers that
-// a rule is there for; `mockllm quirks NAME` describes it.
+// a rule is there for; `mockllm list quirks NAME` describes it.
 
 import { Answer, argumentsText, count, list, messageOf, object, string } from "./answer.mjs";
 

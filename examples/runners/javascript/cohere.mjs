@@ -1,5 +1,5 @@
 // Puts the events of Cohere's Chat API, version 2, together. A name in brackets is a quirk of servers
-// that a rule is there for; `mockllm quirks NAME` describes it.
+// that a rule is there for; `mockllm list quirks NAME` describes it.
 //
 // The deltas have the places of a whole message, but objects where the message has lists.
 

@@ -1,5 +1,5 @@
 // Puts the chunks of Gemini together. A name in brackets is a quirk of servers that a rule is there
-// for; `mockllm quirks NAME` describes it.
+// for; `mockllm list quirks NAME` describes it.
 //
 // Every chunk is a whole response with only what is new in it. Calls have no index, most have no id.
 

@@ -1,5 +1,5 @@
 // Puts the objects of Ollama's own API together, of `/api/chat` and of `/api/generate`. A name in
-// brackets is a quirk of servers that a rule is there for; `mockllm quirks NAME` describes it.
+// brackets is a quirk of servers that a rule is there for; `mockllm list quirks NAME` describes it.
 //
 // Every line is an object with only what is new in it; calls are whole. No field is required.
 

@@ -1,5 +1,5 @@
 // Puts the events of the OpenAI Responses API together. A name in brackets is a quirk of servers
-// that a rule is there for; `mockllm quirks NAME` describes it.
+// that a rule is there for; `mockllm list quirks NAME` describes it.
 //
 // An answer is a list of items, each with the events `added`, deltas and `done`. A `done` repeats all
 // that the deltas have sent.

@@ -1,5 +1,5 @@
 """Puts the events of AG-UI together. A name in brackets is a quirk of servers that a rule is there
-for; `mockllm quirks NAME` describes it.
+for; `mockllm list quirks NAME` describes it.
 
 AG-UI says what a client must refuse: events for calls that are not open, and a run that finishes
 while anything is open."""

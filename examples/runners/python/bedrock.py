@@ -1,5 +1,5 @@
 """Puts the events of Amazon Bedrock's Converse API together. A name in brackets is a quirk of
-servers that a rule is there for; `mockllm quirks NAME` describes it.
+servers that a rule is there for; `mockllm list quirks NAME` describes it.
 
 An event is an object with one key, its name. A message is a list of blocks; those of text and
 reasoning have no start."""

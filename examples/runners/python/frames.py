@@ -1,5 +1,5 @@
 """Turns the bytes of a stream into events: JSON in the binary frames of AWS. A name in brackets is
-a quirk of servers that a rule is there for; `mockllm quirks NAME` describes it.
+a quirk of servers that a rule is there for; `mockllm list quirks NAME` describes it.
 
 https://smithy.io/2.0/aws/amazon-eventstream.html
 """

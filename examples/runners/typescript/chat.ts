@@ -1,5 +1,5 @@
 // Puts the chunks of OpenAI Chat Completions together. A name in brackets is a quirk of servers that
-// a rule is there for; `mockllm quirks NAME` describes it.
+// a rule is there for; `mockllm list quirks NAME` describes it.
 
 import { Answer, count, list, messageOf, object, string, type Call, type Fields } from "./answer.ts";
 

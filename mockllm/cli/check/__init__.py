@@ -147,8 +147,7 @@ _GATEWAYS = (
     click.option("--gateway", is_flag=True, help="CMD is a gateway; see docs/gateway.md."),
     click.option("--down", type=API, help="With --gateway: the API that its clients speak."),
     click.option("--up", type=API, help="With --gateway: the API that its upstream speaks."),
-    click.option("--preset", metavar="NAME", help="A gateway that is known, and how it starts."),
-    click.option("--presets", is_flag=True, help="With --gateway: list what --preset knows."),
+    click.option("--preset", metavar="NAME", help="A gateway that `mockllm list presets` has."),
     click.option(
         "--template",
         type=_OLD_FILE,

@@ -18,7 +18,7 @@ from mockllm.conformance.case_names import Setting, choose
 from mockllm.conformance.gateways.cases import Pair, gateway_cases
 from mockllm.conformance.gateways.check import Gateway, case_forms
 from mockllm.conformance.gateways.gateway_run import judge_gateway
-from mockllm.conformance.gateways.presets import preset_client, preset_gateway, preset_lines
+from mockllm.conformance.gateways.presets import preset_client, preset_gateway
 from mockllm.conformance.gateways.program import GatewayCommand, read_templates
 from mockllm.conformance.results import GATEWAY_LEVEL, Client
 from mockllm.core.errors import UsageError
@@ -33,7 +33,6 @@ class GatewayOptions:
     down: str | None = None
     up: str | None = None
     preset: str | None = None
-    presets: bool = False
     template: tuple[Path, ...] = ()
     model: str | None = None
     header: tuple[str, ...] = ()
@@ -61,8 +60,6 @@ class GatewayOptions:
             own = next((name for name in self.__slots__ if self._is_given(name)), "")
             if own:
                 raise UsageError(f"--{_OPTION.get(own, own).replace('_', '-')} is for --gateway")
-            return
-        if self.presets:
             return
         given = next((name for name in _NOT_WITH_GATEWAYS if others.get(name)), "")
         if given:
@@ -125,10 +122,6 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
     0: right, or as `--known-failing` lists it. 1: there are mistakes. 2: not all was judged, or the
     control run without a gateway is not all right.
     """
-    if options.presets:
-        for line in preset_lines():
-            echo(line)
-        return 0
     gateway = _gateway(options, reporting)
     listed = gateway_cases(options.pair, every=options.every)
     cases = choose(listed, reporting.only, case_forms, "case")

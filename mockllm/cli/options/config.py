@@ -140,6 +140,7 @@ _FORMER = {
     "one-page": "write --output FILE.html",
     "redact-kind": "write it into `kinds` in [redact] of mockllm.toml",
     "redact-path": "write it into `json_paths` in [redact] of mockllm.toml",
+    "presets": "write mockllm list presets",
     "results": "write --output FILE",
     "web": "`mockllm docs PAGE` prints a page",
 }

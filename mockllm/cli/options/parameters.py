@@ -55,7 +55,7 @@ def quirk_option(gets: str) -> Callable[[_Command], _Command]:
         multiple=True,
         type=_quirk,
         metavar="NAME",
-        help=f"What {gets} gets wrong, as `mockllm quirks` lists it; may be repeated.",
+        help=f"What {gets} gets wrong, as `mockllm list quirks` lists it; may be repeated.",
     )
 
 
@@ -448,7 +448,7 @@ latency_options = server_options(
     click.option(
         "--profile",
         metavar="NAME",
-        help="Latency of a real service, as `mockllm profiles` lists it; --latency wins over it.",
+        help="Latency of a real service, as in `mockllm list profiles`; --latency wins over it.",
     ),
     file_key(
         "--latency-seed",

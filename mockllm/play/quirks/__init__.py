@@ -92,7 +92,7 @@ def find(name: str) -> tuple[Quirk, Variant]:
     plain, _, variant_name = name.partition(":")
     quirk = QUIRKS.get(plain)
     if quirk is None:
-        hint = did_you_mean(plain, QUIRKS, "`mockllm quirks` lists them", most=3)
+        hint = did_you_mean(plain, QUIRKS, "`mockllm list quirks` lists them", most=3)
         raise UsageError(f"there is no quirk {plain!r}; {hint}")
     variant = quirk.variant(variant_name)
     if variant is None:

@@ -253,7 +253,7 @@ export interface SessionOptions {
   name?: string;
   /** YAML texts or values. Default: the scenarios of the server. */
   scenarios?: ScenarioSource | readonly ScenarioSource[];
-  /** What every stream of the session gets wrong, as `mockllm quirks` lists it. */
+  /** What every stream of the session gets wrong, as `mockllm list quirks` lists it. */
   quirks?: readonly string[];
   /** The scenario that answers whatever a request says. */
   match?: string;

@@ -138,7 +138,7 @@ def test_options_of_gateways_are_for_gateways() -> None:
 
 def test_presets_are_listed_and_complete() -> None:
     """Each can be made over each of its pairs, and says what it needs."""
-    done = CliRunner().invoke(main, ["check", "--gateway", "--presets"])
+    done = CliRunner().invoke(main, ["list", "presets"])
     assert done.exit_code == 0
     for name in presets():
         assert f"{name}: " in done.output

@@ -46,8 +46,8 @@ def test_an_unknown_profile() -> None:
 
 def test_the_command_lists_them() -> None:
     """For people and as JSON, each with its source."""
-    text = CliRunner().invoke(main, ["profiles"]).output
-    listed = json.loads(CliRunner().invoke(main, ["profiles", "--json"]).output)
+    text = CliRunner().invoke(main, ["list", "profiles"]).output
+    listed = json.loads(CliRunner().invoke(main, ["list", "profiles", "--json"]).output)
     assert [one["name"] for one in listed] == list(profiles())
     for one in listed:
         assert one["source"] in text

@@ -1,5 +1,5 @@
 //! Puts the chunks of OpenAI Chat Completions together. A name in brackets is a quirk of servers
-//! that a rule is there for; `mockllm quirks NAME` describes it.
+//! that a rule is there for; `mockllm list quirks NAME` describes it.
 
 use crate::json::{self, object, Json};
 use crate::sse::excerpt;
