@@ -31,13 +31,13 @@ Change = Callable[[tuple[str | int, ...], Any], Any]
 
 def with_texts(turn: TurnSpec, change: Change) -> TurnSpec:
     """A turn with a change of all texts in which values of the request may stand, those of earlier
-    tries, too. What else may answer in its place stays as it is."""
+    tries, too. Alternatives are not changed."""
     return _Texts(change, lambda text: "{{" in text).turn(turn)
 
 
 class _Texts:
-    def __init__(self, change: Change, concerns: Callable[[str], bool]) -> None:
-        self._change, self._concerns = change, concerns
+    def __init__(self, change: Change, applies: Callable[[str], bool]) -> None:
+        self._change, self._applies = change, applies
 
     def turn(self, turn: TurnSpec) -> TurnSpec:
         tries = [
@@ -62,11 +62,11 @@ class _Texts:
         return tuple([self._part((*path, n), part) for n, part in enumerate(turn.reply)])
 
     def _text(self, path: tuple[str | int, ...], text: str) -> str:
-        return as_text(self._change(path, text)) if self._concerns(text) else text
+        return as_text(self._change(path, text)) if self._applies(text) else text
 
     def _json(self, path: tuple[str | int, ...], text: str | None) -> str | None:
         """JSON text; its values are changed one by one, so that quotes in them stay right."""
-        if text is None or not self._concerns(text):
+        if text is None or not self._applies(text):
             return text
         try:
             value = read_json(text)

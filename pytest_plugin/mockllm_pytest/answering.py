@@ -17,7 +17,7 @@ from mockllm.play.matching.mismatch import nearest_scenarios
 from mockllm.play.replay.auto.schema_sample import UnsatisfiableError, bounded_sample
 from mockllm.play.replay.call import ApiCall
 from mockllm.play.replay.decision import Decision
-from mockllm.play.replay.player import Deciding, Player
+from mockllm.play.replay.player import DecisionDraft, Player
 from mockllm.scenario.model import Match, Scenario
 from mockllm_pytest.replies import is_inline
 
@@ -119,7 +119,7 @@ class NoMatchRule:
             and _holds(lone, request, call.headers)
         ):
             named = call._replace(headers={**call.headers, SCENARIO_HEADER: lone.name})
-            return self._player.decide(named, self._player.strict, Deciding())
+            return self._player.select(named, self._player.strict, DecisionDraft())
         raise NoMatchError(self._message(request, call.headers), status=404, code="no_scenario")
 
     def _message(self, request: Request, headers: Mapping[str, str]) -> str:

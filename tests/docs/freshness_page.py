@@ -26,7 +26,7 @@ from mockllm.core.request import Request
 from mockllm.core.text import quantity
 from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage
-from mockllm.play.tapes.captured import Captured, detected, recorded_at, request_of
+from mockllm.play.tapes.captured import Captured, detect_api, recorded_at, request_of
 from mockllm.play.tapes.recorded_turn import answer_carrier, recorded_turn
 from mockllm.record.importers import sse_dump, vcr
 from mockllm.wire.protocols import PROTOCOLS
@@ -70,7 +70,7 @@ def page() -> str:
     """The text of the page."""
     found: dict[tuple[str, bool], Recordings] = {}
     for exchange in _exchanges():
-        protocol = detected(exchange).protocol
+        protocol = detect_api(exchange).protocol
         if protocol is not None and exchange.status == 200 and defines(protocol, exchange.url):
             _add(found, exchange, protocol)
     parts = [HEAD, _table(found)]
@@ -99,7 +99,7 @@ def _add(
 ) -> None:
     try:
         plain = exchange.plain()
-        request = request_of(plain, detected(plain))
+        request = request_of(plain, detect_api(plain))
         answer = answer_shape(plain, protocol, streamed=request.stream)
         again = _encoded(plain, protocol, request)
     except MockLLMError:

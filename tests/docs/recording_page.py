@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from mockllm.play.tapes.captured import detected
+from mockllm.play.tapes.captured import detect_api
 from mockllm.record.importers.batch import ImportResult, import_files
 from mockllm.record.importers.reading import Unread
 from mockllm.record.recording.store.folder import Folder
@@ -35,7 +35,7 @@ def page() -> str:
         one.source: found.name
         for path in paths
         for one in read(path)
-        if not isinstance(one, Unread) and (found := detected(one).protocol) is not None
+        if not isinstance(one, Unread) and (found := detect_api(one).protocol) is not None
     }
     by_file = {path: [result for result in results if _is_of(result, path)] for path in paths}
     rows = [_row(path, found, apis) for path, found in by_file.items()]

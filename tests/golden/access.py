@@ -45,7 +45,7 @@ from mockllm.play.replay.player import Player
 from mockllm.play.replay.request_headers import QUIRK_HEADER
 from mockllm.play.replay.sessions.exchange import Exchange, Received
 from mockllm.play.replay.sessions.session import Session
-from mockllm.play.tapes.captured import detected
+from mockllm.play.tapes.captured import detect_api
 from mockllm.record.importers.reading import Unread
 from mockllm.record.importers.sse_dump import _minimal, _usual_url
 from mockllm.scenario.model import Scenario
@@ -497,7 +497,7 @@ def exchanges(path: Path, source: str) -> list[Any]:
 def _exchange(one: Any, path: str, source: str) -> list[Any]:
     if isinstance(one, Unread):
         return [value.replace(path, source) for value in (one.source, one.reason, one.request)]
-    found = detected(one)
+    found = detect_api(one)
     return [
         one.source.replace(path, source),
         [one.method, one.url, one.status, len(one.request_body), len(one.body)],

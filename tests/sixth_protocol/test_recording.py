@@ -19,7 +19,7 @@ import yaml
 from mockllm import ServerOptions, ServerThread
 from mockllm.cli.options.recording import services
 from mockllm.play.replay.loading import load
-from mockllm.play.tapes.captured import detected, load_tape
+from mockllm.play.tapes.captured import detect_api, load_tape
 from mockllm.record.importers import har, sse_dump, vcr
 from mockllm.serve.server.options import RecordOptions
 from tests.sixth_protocol.conftest import CUES, GADGETS, KEY, NUMBERS, Hall, heard, spoken
@@ -171,7 +171,7 @@ def test_a_cassette(mockllm, hall, exchange, tmp_path):
     path = tmp_path / "cassette.yaml"
     path.write_text(yaml.dump({"interactions": [{"request": request, "response": response}]}))
     (found,) = vcr.read(path)
-    assert detected(found).protocol is PROTOCOL
+    assert detect_api(found).protocol is PROTOCOL
     assert imported(mockllm, hall, path, tmp_path / "out").speak("hi").text == stream
 
 
@@ -191,7 +191,7 @@ def test_an_archive(mockllm, hall, exchange, tmp_path):
     path = tmp_path / "a.har"
     path.write_text(json.dumps({"log": {"version": "1.2", "entries": [entry]}}))
     (found,) = har.read(path)
-    assert detected(found).protocol is PROTOCOL
+    assert detect_api(found).protocol is PROTOCOL
     assert imported(mockllm, hall, path, tmp_path / "out").speak("hi").text == stream
 
 
@@ -204,7 +204,7 @@ def test_a_dump(mockllm, hall, exchange, tmp_path, beside):
     if beside:
         (tmp_path / "hi.request.json").write_text(json.dumps(sent))
     (found,) = sse_dump.read(path)
-    assert detected(found).protocol is PROTOCOL
+    assert detect_api(found).protocol is PROTOCOL
     assert json.loads(found.request_body) == sent
     assert imported(mockllm, hall, path, tmp_path / "out").speak("hi").text == stream
 
@@ -227,7 +227,7 @@ def test_export_and_import(mockllm, hall, folder, tmp_path):
     assert result.exit_code == 0, result.output
     found = vcr.read(path)
     assert [one.status for one in found] == [429, 200, 200, 200]
-    assert all(detected(one).protocol is PROTOCOL for one in found)
+    assert all(detect_api(one).protocol is PROTOCOL for one in found)
     assert not any("key" in name for one in found for name, _ in one.request_headers)
     bodies = [json.loads(one.request_body) for one in found]
     assert [len(body["dialogue"]) for body in bodies] == [1, 1, 4, 6]

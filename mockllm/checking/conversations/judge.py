@@ -174,7 +174,7 @@ def verify(
         Verification(
             tuple(violation for violation in shown if violation.invariant not in remarked),
             remarks=tuple(violation for violation in shown if violation.invariant in remarked),
-            unplayed=() if allow_unplayed else tuple(session.unplayed(scenarios)),
+            unplayed=() if allow_unplayed else tuple(session.unplayed_turns(scenarios)),
             unmatched=numbers("unmatched", "unknown route"),
             invalid=numbers("invalid"),
             failed=numbers("failed"),

@@ -196,7 +196,7 @@ class SessionHistory:
         resolved = self._turns.get(key)
         if resolved is None:
             if adapted is not None:
-                spec = adapted.applied(spec, scenario)
+                spec = adapted.apply(spec, scenario)
             turn = resolve(scenario, position, api, spec=spec)
             planned = planned_calls(scenario, position, api)
             if planned is None:

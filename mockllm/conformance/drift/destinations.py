@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from mockllm.conformance.drift.selection import without_secrets
 from mockllm.core.errors import RequestError
 from mockllm.core.record import record
-from mockllm.play.tapes.captured import Captured, detected
+from mockllm.play.tapes.captured import Captured, detect_api
 from mockllm.record.redaction.placeholders import placeholder_spans
 from mockllm.serve.interception.hosts import is_this_machine
 from mockllm.serve.server.recording.services import Services
@@ -76,7 +76,7 @@ class Destinations:
         return Destination(url, _merge_headers(key, kept, required))
 
     def _protocol(self, exchange: Captured) -> WireProtocol | None:
-        protocol = detected(exchange).protocol
+        protocol = detect_api(exchange).protocol
         if protocol is not None and self._services.serves(protocol):
             return protocol
         if protocol is None:

@@ -12,7 +12,7 @@ from mockllm.conformance.drift.compare import Comparison
 from mockllm.conformance.drift.live import LiveAnswer, error_message
 from mockllm.conformance.drift.selection import LiveRequests, RecordingNote, TapeOfTurn
 from mockllm.core.errors import MockLLMError, UsageError
-from mockllm.play.tapes.captured import Captured, detected, load_tape, request_of
+from mockllm.play.tapes.captured import Captured, detect_api, load_tape, request_of
 from mockllm.record.recording.drafting.draft import Draft, DraftedTurn
 from mockllm.record.recording.drafting.route_drafts import route_turn
 from mockllm.record.recording.drafting.turns import draft_turn, with_turn
@@ -133,7 +133,7 @@ def _draft(scenario: Scenario, index: int, clean: Captured) -> Draft:
 
 
 def _answer(scenario: Scenario, clean: Captured, recorded: Recorded) -> DraftedTurn:
-    found = detected(clean)
+    found = detect_api(clean)
     if found.protocol is None:
         return route_turn(replace(scenario, turns=()), clean.plain(), recorded)
     return draft_turn(clean, found, request_of(clean, found))

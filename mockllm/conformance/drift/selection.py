@@ -13,7 +13,7 @@ from mockllm.core.errors import MockLLMError
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.tokens_and_fragments import tokens
-from mockllm.play.tapes.captured import CUTS, Captured, Tape, detected, request_of
+from mockllm.play.tapes.captured import CUTS, Captured, Tape, detect_api, request_of
 from mockllm.record.redaction.placeholders import is_placeholder, placeholder_kinds
 from mockllm.wire.protocols.base import counted_tokens
 from mockllm.wire.protocols.route_matching import Detected
@@ -119,7 +119,7 @@ def select(
 
 def _live_request(recording: TapeOfTurn) -> LiveRequest:
     tape, exchange = recording.tape, recording.tape.exchange
-    found = detected(exchange)
+    found = detect_api(exchange)
     protocol = found.protocol
     request = request_of(exchange, found) if protocol is not None else None
     before = answer_shape(exchange, protocol, streamed=tape.streamed)
@@ -158,7 +158,7 @@ def is_of_key(status: int) -> bool:
 def _why_not(request: LiveRequest, include: Sequence[str]) -> str:
     """Why a request is not sent again; "" if it is."""
     exchange = request.recording.tape.exchange
-    found = detected(exchange)
+    found = detect_api(exchange)
     if found.protocol is None and not any(_is_named(exchange, pattern) for pattern in include):
         where = f"{exchange.method} {exchange.path}"
         return f"{found.reason}; --include {where!r} sends it"

@@ -29,14 +29,14 @@ def break_answer(
 ) -> Transmission:
     """The answer after faults, one after the other.
 
-    A fault whose place does not come in the answer changes nothing; `missed` is why.
+    A fault whose place the answer does not reach changes nothing; `missed` is why.
     """
     for fault in faults:
         answer = _FAULTS[fault.name](answer, fault, around)
     return replace(answer, faults=faults_text(faults))
 
 
-def _missed(answer: Transmission, fault: Fault, reason: str) -> Transmission:
+def _with_miss(answer: Transmission, fault: Fault, reason: str) -> Transmission:
     return replace(answer, missed=f"{fault}: {reason}")
 
 
@@ -55,24 +55,24 @@ def _at_place(answer: Transmission, fault: Fault, around: Circumstances) -> Tran
         return _late_head(answer, strike_of(fault, around, b""))
     if fault.name == "error" and not answer.streamed:
         return http_failure(answer, error_kind(fault), around)
-    at, reason = _located(answer, fault, place, around)
+    at, reason = _locate(answer, fault, place, around)
     if reason:
-        return _missed(answer, fault, reason)
+        return _with_miss(answer, fault, reason)
     before, after = split_at(answer.parts, at)
     strike = strike_of(fault, around, answer.body[:at])
     struck = _struck(answer, at)
     if strike.ending is None:
         end_at = answer.end_at + strike.pause if answer.end_at or not after else 0
-        parts = before + _delayed(after, strike.pause)
+        parts = before + _delay(after, strike.pause)
         return replace(answer, parts=parts, end_at=end_at, struck=struck)
     time = place.number if place.kind == "time" else 0
     due = max(time, before[-1].at if before else 0)
     own = (TimedBytes(due, strike.data),) if strike.data else ()
     ended = replace(answer, parts=before + own, end_at=time, struck=struck)
-    return _ended(ended, strike.ending, answer.size)
+    return _with_ending(ended, strike.ending, answer.size)
 
 
-def _located(
+def _locate(
     answer: Transmission, fault: Fault, place: Place, around: Circumstances
 ) -> tuple[int, str]:
     """The byte of the body at which a fault strikes, or why it does not."""
@@ -108,7 +108,7 @@ def _read(answer: Transmission, place: Place, around: Circumstances) -> PlaceFin
     return finder
 
 
-def _ended(answer: Transmission, ending: Ending, size: int) -> Transmission:
+def _with_ending(answer: Transmission, ending: Ending, size: int) -> Transmission:
     """The end of the answer, whose body had so many bytes."""
     if answer.streamed:
         return replace(answer, ending=ending)
@@ -120,12 +120,12 @@ def _late_head(answer: Transmission, strike: Strike) -> Transmission:
     """The answer of which nothing comes for a time, or ever."""
     if strike.ending is not None:
         return replace(answer, parts=(), has_head=False, ending=strike.ending, struck=0)
-    parts = _delayed(answer.parts, strike.pause)
+    parts = _delay(answer.parts, strike.pause)
     later = replace(answer, parts=parts, head_at=answer.head_at + strike.pause, struck=0)
     return replace(later, end_at=answer.end_at + strike.pause)
 
 
-def _delayed(parts: Iterable[TimedBytes], pause: int) -> tuple[TimedBytes, ...]:
+def _delay(parts: Iterable[TimedBytes], pause: int) -> tuple[TimedBytes, ...]:
     return tuple(TimedBytes(part.at + pause, part.data) for part in parts)
 
 
@@ -157,15 +157,15 @@ def _garble(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
         case "content-type":
             return _with_type(answer, _HTML_TYPE)
         case "html":
-            return _replaced(_with_type(answer, _HTML_TYPE), _PAGE)
+            return _with_body(_with_type(answer, _HTML_TYPE), _PAGE)
         case "error":
             body = protocol.error_body(service_error(protocol, "server_error"))
-            return _replaced(_with_type(answer, "application/json"), json_bytes(dumps(body)))
+            return _with_body(_with_type(answer, "application/json"), json_bytes(dumps(body)))
         case "gzip":
             return _broken_gzip(answer)
         case "checksum" | "prelude-checksum" as which:
             return _wrong_checksum(answer, fault, around, which.removesuffix("-checksum"))
-    return _replaced(answer, b"")
+    return _with_body(answer, b"")
 
 
 def http_failure(answer: Transmission, kind: str, around: Circumstances) -> Transmission:
@@ -236,15 +236,15 @@ def _error_body(form: str, status: int, own: object) -> tuple[bytes, str]:
     return json_bytes(dumps(own)), "application/json"
 
 
-def _moved(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
+def _move_event(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
     """The answer with an event twice, or after the next one."""
     number, twice = fault.number("event", 2), fault.name == "duplicate"
     if not answer.streamed:
-        return _missed(answer, fault, "the answer is not streamed, so it has no events")
+        return _with_miss(answer, fault, "the answer is not streamed, so it has no events")
     body = answer.body
     events = seen_events(around.protocol, body, around.carrier)
     if number + (not twice) > len(events):
-        return _missed(answer, fault, f"the answer has {len(events)} events")
+        return _with_miss(answer, fault, f"the answer has {len(events)} events")
     first = events[number - 1]
     second = first if twice else events[number]
     between = body[first.end : second.begin]
@@ -264,7 +264,7 @@ def _keepalive_closed(answer: Transmission, fault: Fault, around: Circumstances)
 
 def _redirect(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
     if around.redirected:
-        return _missed(answer, fault, "the request follows this redirect")
+        return _with_miss(answer, fault, "the request follows this redirect")
     status = fault.number("status", 307)
     prefix = _SESSION.match(around.path)
     end = 0 if prefix is None else prefix.end()
@@ -278,7 +278,7 @@ REDIRECTED = "/redirected"
 
 
 def _of_a_server(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    return _missed(answer, fault, "this is a fault of a server's connections, not of an answer")
+    return _with_miss(answer, fault, "this is a fault of a server's connections, not of an answer")
 
 
 _FAULTS: dict[str, Callable[[Transmission, Fault, Circumstances], Transmission]] = {
@@ -290,8 +290,8 @@ _FAULTS: dict[str, Callable[[Transmission, Fault, Circumstances], Transmission]]
     "burst": _burst,
     "garble": _garble,
     "error": _at_place,
-    "duplicate": _moved,
-    "reorder": _moved,
+    "duplicate": _move_event,
+    "reorder": _move_event,
     "keepalive-closed": _keepalive_closed,
     "redirect": _redirect,
     "slow-accept": _of_a_server,
@@ -308,7 +308,7 @@ _PAGE = b"""<!DOCTYPE html>
 """
 
 
-def _replaced(answer: Transmission, body: bytes) -> Transmission:
+def _with_body(answer: Transmission, body: bytes) -> Transmission:
     """The answer with another body, which comes when the first byte was due."""
     parts = (TimedBytes(answer.parts[0].at if answer.parts else 0, body),) if body else ()
     return replace(answer, parts=parts, streamed=False, struck=0, length=None)
@@ -328,14 +328,14 @@ def _broken_json(answer: Transmission, fault: Fault, around: Circumstances) -> T
         events = seen_events(around.protocol, body, around.carrier)
         objects = [event for event in events if event.data.startswith("{")]
         if number > len(events) or not objects:
-            return _missed(answer, fault, f"the answer has {len(events)} events")
+            return _with_miss(answer, fault, f"the answer has {len(events)} events")
         event = events[number - 1] if number else objects[-1]
         begin, end = event.begin, event.end
     block = body[begin:end]
     payload = around.carrier.parts(block)["payload"] if answer.streamed else (0, end)
     at = block.rfind(b"}", *payload)
     if at < 0:
-        return _missed(answer, fault, f"event {number} has no JSON object")
+        return _with_miss(answer, fault, f"event {number} has no JSON object")
     broken = block[:at] + block[at + 1 :]
     if answer.streamed:
         broken = around.carrier.repair(broken)
@@ -350,12 +350,12 @@ def _wrong_checksum(
     number, carrier = fault.number("event", 1), around.carrier
     events = seen_events(around.protocol, answer.body, carrier) if answer.streamed else []
     if number > len(events):
-        return _missed(answer, fault, f"the answer has {len(events)} events")
+        return _with_miss(answer, fault, f"the answer has {len(events)} events")
     event = events[number - 1]
     block = answer.body[event.begin : event.end]
     part = carrier.parts(block).get(name)
     if part is None:
-        return _missed(answer, fault, f"frames over {carrier.name} have no checksum")
+        return _with_miss(answer, fault, f"frames over {carrier.name} have no checksum")
     at = part[1] - 1
     broken = b"%b%c%b" % (block[:at], block[at] ^ 1, block[at + 1 :])
     return _rewritten(answer, event.begin, block, broken)

@@ -59,7 +59,7 @@ class LiveFault:
                 yield from (Strike(), data[begin : begin + size], Strike(pause=gap))
             return
         self._finder.read(data)
-        yield from self._steps(self._before(self._finder.safe))
+        yield from self._steps(self._before(self._finder.sendable))
 
     def close(self) -> Iterator[Step]:
         """The steps at the end of the answer."""
@@ -82,15 +82,15 @@ class LiveFault:
         if not self.over:
             yield from self._rest(len(body))
 
-    def _steps(self, safe: int) -> Iterator[Step]:
-        """Strikes where that can be done now; else sends what is safe."""
+    def _steps(self, sendable: int) -> Iterator[Step]:
+        """Strikes where that can be done now; else sends what is sendable."""
         position, size = self._finder.position, len(self._finder.body)
         if self._struck:
             yield from self._rest(size)
         elif position is not None and position <= size:
             yield from self.strike(position)
         else:
-            yield from self._rest(safe)
+            yield from self._rest(sendable)
 
     def _before(self, at: int) -> int:
         """The byte of a place: an error comes between two events."""

@@ -60,8 +60,8 @@ class PlaceFinder:
             self.position = None
 
     @property
-    def safe(self) -> int:
-        """Up to which byte the stream may be sent, as the place is not before it."""
+    def sendable(self) -> int:
+        """The byte up to which the stream may be sent: the place is not before it."""
         if self._place.kind in ("time", "bytes"):
             return len(self.body)
         return self.between(len(self.body)) if self._pending is None else self._pending.begin
@@ -149,7 +149,7 @@ def _first_long_character(data: bytes) -> int | None:
 
 def in_plain_body(place: Place, body: bytes) -> int | None:
     """The byte of an answer that is not streamed: it has no events, so a place among them is in its
-    middle, or at its beginning. None: the place does not come in it."""
+    middle, or at its beginning. None: the body does not reach the place."""
     match place.kind:
         case "bytes":
             return place.number if place.number <= len(body) else None

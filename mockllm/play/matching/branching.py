@@ -118,7 +118,7 @@ def way_of(
                 found = branch_number(spec, request.api, _holds_before(way, request, start, turn))
             form = found
         if spec.forms()[form].one_of:
-            form = _drawn(
+            form = _drawn_form(
                 spec.forms()[form].forms_to_draw(form), turn, request.api, scenario, len(steps)
             )
         steps.append(((index, form, step), spec.forms()[form]))
@@ -197,7 +197,7 @@ def holds(selection: Selection, request: Request) -> Holds:
     return judge
 
 
-def branched(selection: Selection, request: Request) -> Selection:
+def take_branch(selection: Selection, request: Request) -> Selection:
     """The selection with the form of its turn whose conditions a request meets, before one of
     several is drawn."""
     turn = selection.scenario.turns[selection.index]
@@ -205,7 +205,7 @@ def branched(selection: Selection, request: Request) -> Selection:
     return selection.playing(turn.forms()[number], number, number) if number else selection
 
 
-def _drawn(
+def _drawn_form(
     forms: Mapping[int, TurnSpec], turn: ModelTurn, api: str, scenario: Scenario, position: int
 ) -> int:
     """The number of the form that made a turn of the model, of those that may be drawn."""

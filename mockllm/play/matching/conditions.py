@@ -77,7 +77,7 @@ def first_problem(judged: Iterable[JudgedCondition]) -> str | None:
     return next((condition.problems[0] for condition in judged if condition.problems), None)
 
 
-def _judged(path: str, expected: Any, actual: Any, problem: str | None) -> JudgedCondition:
+def _judgement(path: str, expected: Any, actual: Any, problem: str | None) -> JudgedCondition:
     return JudgedCondition(path, expected, actual, () if problem is None else (problem,))
 
 
@@ -144,7 +144,7 @@ def check_text(what: str, condition: AnyText, text: str) -> str | None:
         return f"{what} must match the regex {display(wanted)}, got {display(text)}"
     sent = normal_text(condition.ignore, text)
     if condition.op == "equals":
-        return f"{what} must be {_compared(wanted, sent)}"
+        return f"{what} must be {_describe_difference(wanted, sent)}"
     return f"{what} must contain {display(wanted)}, got {display(sent)}"
 
 
@@ -169,7 +169,7 @@ def _has_several(condition: AnyText) -> bool:
     return len(condition.conditions) > 1 or _has_several(condition.conditions[0])
 
 
-def _compared(expected: str, actual: str) -> str:
+def _describe_difference(expected: str, actual: str) -> str:
     """Two texts that are not equal, from shortly before their first difference if they begin
     alike: two beginnings of long prompts say nothing."""
     alike, end = 0, min(len(expected), len(actual))
@@ -212,7 +212,7 @@ def check_partial(what: str, expected: Any, actual: Any) -> str | None:
     if expected == actual and isinstance(expected, bool) == isinstance(actual, bool):
         return None
     if isinstance(expected, str) and isinstance(actual, str):
-        return f"{what} must be {_compared(expected, actual)}"
+        return f"{what} must be {_describe_difference(expected, actual)}"
     return f"{what} must be {display(expected)}, got {display(actual)}"
 
 
@@ -248,7 +248,7 @@ def judged_match(
         verb = "" if match.stream else "not "
         problem = f"{path}.stream: the request must {verb}be for a stream"
         met = match.stream == request.stream
-        yield _judged(f"{path}.stream", match.stream, request.stream, None if met else problem)
+        yield _judgement(f"{path}.stream", match.stream, request.stream, None if met else problem)
     if groups_of(match) and (message is not None or not groups_read_message(match)):
         yield from _judged_match_groups(path, match, request, headers, message)
 
@@ -322,13 +322,13 @@ def _judged_group(
     expected = [_by_path(entry, inner, "expected") for inner, entry in pairs]
     actual = {k: v for inner, entry in pairs for k, v in _by_path(entry, inner, "actual").items()}
     if key == "all":
-        return _judged(path, expected, actual, unmet[0] if unmet else None)
+        return _judgement(path, expected, actual, unmet[0] if unmet else None)
     if key == "any":
         message = f"{path}: one of these must hold: {'; '.join(unmet)}"
-        return _judged(path, expected, actual, message if len(unmet) == len(judged) else None)
+        return _judgement(path, expected, actual, message if len(unmet) == len(judged) else None)
     held = (f"{k} {display(v)}, got {display(actual[k])}" for k, v in expected[0].items())
     message = f"{path}: this must not hold, but it does: {'; '.join(held)}"
-    return _judged(path, expected[0], actual, None if unmet else message)
+    return _judgement(path, expected[0], actual, None if unmet else message)
 
 
 def _by_path(
@@ -348,7 +348,7 @@ def judged_model(match: Match, model: str, path: str = "match") -> Iterator[Judg
     if match.model is not None:
         message = f"{path}.model: the model must match {match.model!r}, got {model!r}"
         problem = None if model_holds(match.model, model) else message
-        yield _judged(f"{path}.model", match.model, model, problem)
+        yield _judgement(f"{path}.model", match.model, model, problem)
 
 
 def judged_values(
@@ -364,8 +364,8 @@ def judged_values(
         message: str | None = f"{subject} must be sent, but is not there"
         if text is not None:
             message = check_text(subject, condition, text)
-        operator, expected = _written(condition)
-        yield _judged(f"{path}.{name}{operator}", expected, text, message)
+        operator, expected = _operator_and_value(condition)
+        yield _judgement(f"{path}.{name}{operator}", expected, text, message)
 
 
 def judged_body(
@@ -378,16 +378,16 @@ def judged_body(
     for key, value in expected.items():
         problem = check_partial(f"{path}: body", {key: value}, actual)
         sent = actual.get(key) if isinstance(actual, Mapping) else actual
-        yield _judged(f"{path}.{key}", value, sent, problem)
+        yield _judgement(f"{path}.{key}", value, sent, problem)
 
 
 def _judged_text(path: str, what: str, condition: AnyText, text: str) -> JudgedCondition:
     problem = check_text(f"{path}: {what}", condition, text)
-    operator, expected = _written(condition)
-    return _judged(path + operator, expected, text, problem)
+    operator, expected = _operator_and_value(condition)
+    return _judgement(path + operator, expected, text, problem)
 
 
-def _written(condition: AnyText, plain: str = "contains") -> tuple[str, Any]:
+def _operator_and_value(condition: AnyText, plain: str = "contains") -> tuple[str, Any]:
     """The end of a condition's path, and what it expects."""
     operator = "" if condition.op == "contains" else f".{condition.op}"
     if isinstance(condition, TextCondition):
@@ -416,14 +416,14 @@ def _judged_files(
     met = None in problems
     shown = sent[problems.index(None)] if met else sent[-1]
     actual = [source_of(file) for file in shown]
-    return _judged(path, wanted_files(expected), actual, None if met else problems[-1])
+    return _judgement(path, wanted_files(expected), actual, None if met else problems[-1])
 
 
 def _judged_offer(path: str, name: str, request: Request) -> JudgedCondition:
     names = [tool.name for tool in request.tools]
     offered = ", ".join(names) or "none"
     message = f"{path}: the tool {name!r} must be offered; offered: {offered}"
-    return _judged(path, name, offered, None if name in names else message)
+    return _judgement(path, name, offered, None if name in names else message)
 
 
 def judged_expectations(
@@ -457,7 +457,7 @@ def _judged_entry(
         sent = request.tool_choice
         message = f"{path}.tool_choice must be {expect.tool_choice!r}, got {sent!r}"
         problem = None if expect.tool_choice == sent else message
-        yield _judged(f"{path}.tool_choice", expect.tool_choice, sent, problem)
+        yield _judgement(f"{path}.tool_choice", expect.tool_choice, sent, problem)
     if expect.user is not None:
         text = last_user_text(request)
         yield _judged_text(f"{path}.user", "the last user message", expect.user, text)
@@ -501,7 +501,7 @@ def _judged_result(
     message = results.get(call_id)
     text = None if message is None else message.text
     if condition.text is not None:
-        operator, expected = _written(condition.text, "equals")
+        operator, expected = _operator_and_value(condition.text, "equals")
         path += operator
     if message is None:
         got = ", ".join(results) or "none"
@@ -511,7 +511,7 @@ def _judged_result(
         problem = f"{what} must report an error, got {display(message.text)}"
     elif condition.text is not None:
         problem = check_text(what, condition.text, message.text)
-    return _judged(path, expected, text, problem)
+    return _judgement(path, expected, text, problem)
 
 
 def _check_schema(path: str, schema: Any, body: Mapping[str, Any]) -> list[str]:

@@ -131,7 +131,7 @@ def without(value: Any, pointers: Iterable[str]) -> Any:
     """A JSON value with None in place of the strings that JSON pointers lead to. A pointer that
     leads to no string changes nothing."""
     for pointer in pointers:
-        value = _replaced(value, pointer_keys(pointer), 0)
+        value = _blank_text(value, pointer_keys(pointer), 0)
     return value
 
 
@@ -140,15 +140,15 @@ def pointer_keys(pointer: str) -> list[str]:
     return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
 
 
-def _replaced(value: Any, keys: list[str], depth: int) -> Any:
+def _blank_text(value: Any, keys: list[str], depth: int) -> Any:
     if depth == len(keys):
         return None if isinstance(value, str) else value
     key = keys[depth]
     if isinstance(value, Mapping) and key in value:
-        return {**value, key: _replaced(value[key], keys, depth + 1)}
+        return {**value, key: _blank_text(value[key], keys, depth + 1)}
     if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
         items = list(value)
-        items[int(key)] = _replaced(items[int(key)], keys, depth + 1)
+        items[int(key)] = _blank_text(items[int(key)], keys, depth + 1)
         return items
     return value
 
@@ -169,12 +169,12 @@ def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
             (name, value)
             for name, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
         ]
-        return _collected(pairs)
+        return _fields_by_name(pairs)
     parts = form_parts(content_type, body)
-    return None if parts is None else _collected(map(_field, parts))
+    return None if parts is None else _fields_by_name(map(_field, parts))
 
 
-def _collected(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _fields_by_name(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name not in fields:

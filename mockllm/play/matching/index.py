@@ -108,11 +108,11 @@ class _PlainIndex:
         if len(text) * (1 + len(self._sizes)) > 2 * len(self._needles):
             found = [index for needle, index in self._needles if needle in text]
         else:
-            found = self._filtered(text)
+            found = self._matching_indices(text)
         equal = self._equal
         return [index for index in found if equal.get(index, text) == text] if equal else found
 
-    def _filtered(self, text: str) -> list[int]:
+    def _matching_indices(self, text: str) -> list[int]:
         indices: list[int] = []
         for size in self._sizes:
             grams = {text[at : at + size] for at in range(len(text) - size + 1)}

@@ -16,7 +16,7 @@ from mockllm.play.matching.conditions import (
     last_user_text,
 )
 from mockllm.play.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
-from mockllm.play.matching.sent_files import described
+from mockllm.play.matching.sent_files import describe_files
 from mockllm.scenario.model import Match, Scenario, expected_texts
 
 NEAREST = 3
@@ -31,7 +31,7 @@ def explain_mismatch(served: ScenarioIndex, request: Request, headers: Mapping[s
     count = len(served.scenarios)
     text, files = last_user_text(request), last_user_files(request)
     said = [f"user said {display(text)}"] if text or not files else []
-    sent = [f"user sent {described(files)}"] if files else []
+    sent = [f"user sent {describe_files(files)}"] if files else []
     what = ", ".join([f"model {request.model!r}", *said, *sent])
     lines = [f"No scenario answers this request ({what}); {count} served."]
     lines += nearest_scenarios(served, request, headers)

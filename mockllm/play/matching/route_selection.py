@@ -203,7 +203,9 @@ class RouteIndex:
             (scenario, index) for scenario in equal for index in range(len(scenario.turns))
         )
 
-    def judged(self, request: RouteRequest) -> Iterator[tuple[Scenario, list[JudgedCondition]]]:
+    def judge_conditions(
+        self, request: RouteRequest
+    ) -> Iterator[tuple[Scenario, list[JudgedCondition]]]:
         """The scenarios whose route fits, the best fit first, with each of their conditions."""
         for fit in sorted(self.fitting(request.method, request.path), key=lambda fit: -fit.how):
             yield fit.scenario, list(_conditions(fit, request))
@@ -213,7 +215,7 @@ class RouteIndex:
         "" where no route fits."""
         reasons = [
             f"{scenario.name}: {problem}"
-            for scenario, judged in self.judged(request)
+            for scenario, judged in self.judge_conditions(request)
             if (problem := first_problem(judged)) is not None
         ]
         more = f"; and {len(reasons) - NEAREST} more" if len(reasons) > NEAREST else ""

@@ -56,7 +56,7 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
     """
     history = read_history(request.messages).turns
     name = named_scenario(served, request, headers)
-    named = _named(served, name, request) if name is not None else None
+    named = _scenario_by_name(served, name, request) if name is not None else None
     search = Search(served, request, headers, history)
     same = search.of_same_request(named)
     if same and not (named is None and _is_overridden(search, same)):
@@ -111,18 +111,18 @@ def _referenced_position(
             named = request.body.get(stored.field)
             id = named if isinstance(named, str) else f"{stored.prefix}{request.previous}"
             raise stored.previous_not_found(id)
-        return _continued(known, request, history)
+        return _continue_from(known, request, history)
     for index in range(len(request.messages) - 1, -1, -1):
         ref = request.messages[index].ref
         known = served.by_token(ref) if ref else None
         if known is not None:
             later = sum(turn.end > index for turn in history)
             later -= _turn_continues(request.messages, index)
-            return _continued(known, request, history[len(history) - later :])
+            return _continue_from(known, request, history[len(history) - later :])
     return None
 
 
-def _continued(
+def _continue_from(
     known: TokenOrigin, request: Request, later: Sequence[ModelTurn]
 ) -> tuple[Scenario, int]:
     """The scenario as the conversation goes, and the position, after an answer of ours and later
@@ -140,7 +140,7 @@ def _turn_continues(messages: tuple[Message, ...], index: int) -> bool:
     return index + 1 < len(messages) and messages[index + 1].role == "assistant"
 
 
-def _named(served: ScenarioIndex, name: str, request: Request) -> Scenario:
+def _scenario_by_name(served: ScenarioIndex, name: str, request: Request) -> Scenario:
     scenario = served.by_name.get(name)
     if scenario is None:
         hint = did_you_mean(name, served.by_name, most=NEAREST)
@@ -342,7 +342,7 @@ class Search:
         for name, messages in beginnings.items():
             scenario = self.served.by_name[name]
             if wanted(scenario) and self._may_answer(scenario):
-                candidate = self._begun(scenario, self._meeting(scenario, messages))
+                candidate = self._earliest_candidate(scenario, self._meeting(scenario, messages))
                 if candidate is not None:
                     yield candidate
         for scenario in self.served.by_model(self.request.model):
@@ -359,11 +359,11 @@ class Search:
         assert scenario.match is not None
         if groups_read_message(scenario.match):
             messages = list(self._beginnings()) or [(0, 0)]
-            return self._begun(scenario, self._meeting(scenario, messages))
+            return self._earliest_candidate(scenario, self._meeting(scenario, messages))
         whole = self._candidate(scenario, (0, 0), self._calls(scenario))
         if whole is not None and whole.playable:
             return whole
-        return self._begun(scenario, [(0, 0), *self._beginnings()])
+        return self._earliest_candidate(scenario, [(0, 0), *self._beginnings()])
 
     def _meeting(self, scenario: Scenario, beginnings: Sequence[Beginning]) -> Sequence[Beginning]:
         """The beginnings at messages that meet the groups of `match`, where these read them."""
@@ -378,7 +378,9 @@ class Search:
         message = sent[start] if is_user else Message("user")
         return message_holds(match, self.request, self.headers, message)
 
-    def _begun(self, scenario: Scenario, beginnings: Sequence[Beginning]) -> Candidate | None:
+    def _earliest_candidate(
+        self, scenario: Scenario, beginnings: Sequence[Beginning]
+    ) -> Candidate | None:
         """A scenario with the earliest beginning after which it has a turn left.
 
         Messages of a conversation of its own that is past its end begin none. Where there are

@@ -36,12 +36,12 @@ def _read(data: str) -> tuple[str, int]:
     return f"sha256:{sha256(decoded).hexdigest()}", len(decoded)
 
 
-def described(files: Sequence[SentFile]) -> str:
+def describe_files(files: Sequence[SentFile]) -> str:
     """Files as messages name them: `image/png sha256:9f86d081884c7d65 (1,234 bytes)`."""
-    return ", ".join(map(_described, files)) or "none"
+    return ", ".join(map(_describe, files)) or "none"
 
 
-def _described(file: SentFile) -> str:
+def _describe(file: SentFile) -> str:
     if not file.data:
         return f"{file.media_type} {display(file.reference)}"
     digest, size = _read(file.data)
@@ -58,13 +58,13 @@ def check_files(
         return _check_count(what, expected, files)
     if len(expected) != len(files):
         noun = "file" if len(expected) == 1 else "files"
-        return f"{what} must have {len(expected)} {noun}, got {len(files)}: {described(files)}"
+        return f"{what} must have {len(expected)} {noun}, got {len(files)}: {describe_files(files)}"
     for number, (wanted, file) in enumerate(zip(expected, files, strict=True), 1):
         if fnmatchcase(file.media_type, wanted) or wanted == source_of(file):
             continue
         kind = file.media_type.partition("/")[0]
         name = kind if kind in ("image", "audio", "video") else "file"
-        return f"{what}: {name} {number} must be {wanted}, got {_described(file)}"
+        return f"{what}: {name} {number} must be {wanted}, got {_describe(file)}"
     return None
 
 
@@ -75,7 +75,8 @@ def _check_count(what: str, wanted: FileCount, files: Sequence[SentFile]) -> str
     kind = f" of the type {wanted.type}" if wanted.type is not None else ""
     digest = f" with the digest {wanted.digest}" if wanted.digest is not None else ""
     of = f" of {len(files)}" if kind or digest else ""
-    return f"{what} must have {_number(wanted)}{kind}{digest}, got {count}{of}: {described(files)}"
+    got = f"{count}{of}: {describe_files(files)}"
+    return f"{what} must have {_number(wanted)}{kind}{digest}, got {got}"
 
 
 def _is_counted(wanted: FileCount, file: SentFile) -> bool:

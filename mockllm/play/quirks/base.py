@@ -347,20 +347,20 @@ def each(
         prepare: changes the frames before.
     """
 
-    def changed(items: list[Item], context: Context) -> list[Item]:
+    def change_places(items: list[Item], context: Context) -> list[Item]:
         items = prepare(items)
         for place in list(places(items)):
             change(place)
         return items
 
-    return changed
+    return change_places
 
 
 _Stream = TypeVar("_Stream")
 _P = ParamSpec("_P")
 
 
-def parametrised(
+def with_parameters(
     change: Callable[Concatenate[_Stream, Context, _P], _Stream],
 ) -> Callable[_P, Callable[[_Stream, Context], _Stream]]:
     """Decorates a change that has further parameters: from these it makes the change."""

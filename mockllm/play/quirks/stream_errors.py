@@ -11,9 +11,17 @@ from collections.abc import Callable
 from mockllm.core.events import StreamError
 from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
-from mockllm.play.quirks.base import STREAMS, Context, Item, Quirk, Variant, parametrised, quirks_of
+from mockllm.play.quirks.base import (
+    STREAMS,
+    Context,
+    Item,
+    Quirk,
+    Variant,
+    quirks_of,
+    with_parameters,
+)
 from mockllm.play.quirks.samples import TEXT
-from mockllm.play.quirks.streams import DONE, end_position, failed, time_at
+from mockllm.play.quirks.streams import DONE, end_in_error, end_position, time_at
 from mockllm.scenario.model import Api
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.records import Json
@@ -48,7 +56,7 @@ _Make = Callable[[list[Item], int], Item]
 """Makes the frame of an error, from all frames and the number of frames before it."""
 
 
-@parametrised
+@with_parameters
 def _instead(
     items: list[Item], context: Context, make: _Make, *, at_end: bool, done: bool
 ) -> list[Item]:
@@ -66,8 +74,8 @@ def _instead(
     return [*events[:position], make(events, position), *sentinels[: int(done)]]
 
 
-@parametrised
-def _followed(items: list[Item], context: Context, make: _Make) -> list[Item]:
+@with_parameters
+def _insert_before_end(items: list[Item], context: Context, make: _Make) -> list[Item]:
     position = _before_end(items, context.api)
     return [*items[:position], make(items, position), *items[position:]]
 
@@ -105,8 +113,8 @@ QUIRKS: tuple[Quirk, ...] = (
         *_both(_event({"error": UPSTREAM})),
         Variant(
             "followed",
-            frames=_followed(_event({"error": UPSTREAM})),
-            expected=failed(_stream_error(UPSTREAM)),
+            frames=_insert_before_end(_event({"error": UPSTREAM})),
+            expected=end_in_error(_stream_error(UPSTREAM)),
         ),
         Variant(
             "text",
@@ -133,7 +141,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant(
             "bare",
             frames=_instead(_event(BARE, "error"), at_end=True, done=True),
-            expected=failed(_stream_error(BARE)),
+            expected=end_in_error(_stream_error(BARE)),
         ),
     ),
     quirk_of_chat("err-object-error", TEXT, *_both(_event(PLAIN))),

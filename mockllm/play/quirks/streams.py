@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.play.quirks.base import Context, Item, Tolerance, parametrised
+from mockllm.play.quirks.base import Context, Item, Tolerance, with_parameters
 from mockllm.scenario.model import Api
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import dumps
@@ -43,8 +43,8 @@ def last(items: list[Item], *types: str) -> int | None:
 # The text
 
 
-@parametrised
-def separated(items: list[Item], context: Context, separators: str) -> list[Item]:
+@with_parameters
+def separate_characters(items: list[Item], context: Context, separators: str) -> list[Item]:
     """Adds separators after every character of the model's text. Each character is changed by
     itself, so the deltas and an event that repeats the whole text (`response.output_text.done`)
     stay consistent, however the text is cut."""
@@ -101,7 +101,7 @@ def time_at(items: Sequence[Item], position: int) -> int:
     return due[0].at if due else 0
 
 
-@parametrised
+@with_parameters
 def with_done(
     items: list[Item], context: Context, is_over: Callable[[list[Item]], bool]
 ) -> list[Item]:
@@ -143,6 +143,6 @@ def without_finish(turn: Turn) -> Turn:
     return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
-def failed(error: StreamError) -> Callable[[Turn], Turn]:
+def end_in_error(error: StreamError) -> Callable[[Turn], Turn]:
     """The turn that ends in an error, without finish and usage."""
     return lambda turn: replace(without_finish(turn), error=error)

@@ -129,7 +129,9 @@ def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
                 written.append((branch.turn, (*base, "when", number), apis))
         for spec, path, names in written:
             for answer, where in _broken_answers(spec, path):
-                missed = {api: _missed(scenario, index, answer, PROTOCOLS[api]) for api in names}
+                missed = {
+                    api: _why_missed(scenario, index, answer, PROTOCOLS[api]) for api in names
+                }
                 if missed and all(missed.values()):
                     api, reason = next(iter(missed.items()))
                     yield (*where, "fault"), f"cannot strike: over {api}, {reason}"
@@ -146,7 +148,7 @@ def _broken_answers(turn: TurnSpec, path: KeyPath) -> Iterator[tuple[TurnSpec, K
             yield answer, where
 
 
-def _missed(scenario: Scenario, index: int, turn: TurnSpec, protocol: WireProtocol) -> str:
+def _why_missed(scenario: Scenario, index: int, turn: TurnSpec, protocol: WireProtocol) -> str:
     """Why a fault does not strike in the streamed answer of a turn; "" where each does."""
     request = first_request(protocol, scenario, "Hello", "model")
     answer = Replayer().answer(

@@ -56,7 +56,7 @@ class Answered:
     played: Played
 
 
-def refused(
+def refuse(
     protocol: WireProtocol,
     error: RequestError,
     known: Played = NOTHING,

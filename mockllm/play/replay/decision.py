@@ -13,7 +13,7 @@ from mockllm.play.matching.conversation import Selection
 from mockllm.play.replay.call import Answered
 from mockllm.play.replay.compilation.compiler import Replayer
 from mockllm.play.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.play.replay.jobs import begun
+from mockllm.play.replay.jobs import begin_background
 from mockllm.play.replay.latency.schedule import Draw, Pace
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.fault_model import Fault
@@ -61,9 +61,9 @@ def for_request(decision: Decision) -> Decision:
     scenario, index = decision.selection.scenario, decision.selection.index
     if not scenario.is_template(scenario.turns[index]):
         return decision
-    from mockllm.play.replay.filling import filled  # few scenarios need it
+    from mockllm.play.replay.filling import fill_selection  # few scenarios need it
 
-    selection = filled(decision.selection, decision.request)
+    selection = fill_selection(decision.selection, decision.request)
     spec = selection.scenario.turns[selection.index].for_api(decision.request.api)
     return replace(
         decision, selection=selection, spec=replace(spec, fault=decision.spec.fault), drawn={}
@@ -167,7 +167,7 @@ def attempt_answer(
         tried = spec.for_attempt(spec.attempts[attempt - 1])
         spec, faults = tried, tried.fault + decision.faults
     if recorded is not None and recorded.answer is not None:
-        answer = replayer.recorded(
+        answer = replayer.pace_recording(
             recorded.answer, selection, spec, decision.request, protocol.name
         )
     elif spec.http is not None:
@@ -184,9 +184,9 @@ def attempt_answer(
         )
         background = protocol.background(decision.request.body)
         if background is not None and not decision.request.stream:
-            answer = begun(answer, background)
+            answer = begin_background(answer, background)
     if answer.pace is not None and speed:
-        answer = _timed(answer, answer.pace, draw(), decision.request)
+        answer = _with_drawn_times(answer, answer.pace, draw(), decision.request)
     if not faults:
         return answer
     # Imported with the first fault.
@@ -197,7 +197,7 @@ def attempt_answer(
     return broken(answer, faults, around, speed)
 
 
-def _timed(answer: HttpAnswer, pace: Pace, draw: Draw, request: Request) -> HttpAnswer:
+def _with_drawn_times(answer: HttpAnswer, pace: Pace, draw: Draw, request: Request) -> HttpAnswer:
     """The answer at the times that are drawn for one request."""
     prompt = counted_tokens(request) if pace.latency.prefill else 0
     due = pace.due(draw, prompt)

@@ -8,7 +8,7 @@ from typing import Any
 from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import parse
 from mockllm.core.request import CallEcho, Message, Request
-from mockllm.play.matching.branching import branched, taken_at, way_after, way_to
+from mockllm.play.matching.branching import take_branch, taken_at, way_after, way_to
 from mockllm.play.matching.conditions import last_user_text
 from mockllm.play.matching.conversation import (
     Selection,
@@ -26,7 +26,7 @@ from mockllm.scenario.templates import TemplateError, Values, as_text, render_js
 from mockllm.scenario.turn_texts import with_texts
 
 
-def filled(selection: Selection, request: Request) -> Selection:
+def fill_selection(selection: Selection, request: Request) -> Selection:
     """A selection whose turn has values of the request in its texts.
 
     Raises:
@@ -47,12 +47,12 @@ def in_form(selection: Selection, request: Request) -> Selection:
     Raises:
         RequestError: a text needs a value that the request does not have.
     """
-    selection = branched(selection, request)
+    selection = take_branch(selection, request)
     turn = selection.scenario.turns[selection.index]
     if turn.one_of:
         number = selection.form + 1
         selection = selection.playing(turn.one_of[0].turn, number, number)
-    return filled(selection, request)
+    return fill_selection(selection, request)
 
 
 def fill(
@@ -184,7 +184,7 @@ def played_selection(
     if played.form >= len(scenario.turns[turn].forms()):
         return None
     selection = Selection(way_to(scenario, position, turn, played.form), position, position)
-    return selection if request is None else filled(selection, request)
+    return selection if request is None else fill_selection(selection, request)
 
 
 def played_turn(scenario: Scenario, played: Played) -> TurnSpec | None:

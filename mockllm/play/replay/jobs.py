@@ -79,7 +79,7 @@ def is_deleted(session: Session, id: str) -> bool:
     return session.add_to(deletions_of(id), 0) > 0
 
 
-def begun(answer: HttpAnswer, background: Background) -> HttpAnswer:
+def begin_background(answer: HttpAnswer, background: Background) -> HttpAnswer:
     """The answer to a request that begins an answer in the background, from that answer."""
     body = background.until_done(parse_object(answer.data[0]), "created")
     part = TimedBytes(0, json_bytes(dumps(body)))

@@ -67,7 +67,7 @@ class Lookups:
     def _lookup(self, call: ApiCall, operation: Operation) -> Lookup:
         stored = call.protocol.stored
         if stored is not None and stored.segment in call.target.segments:
-            return self._recalled(call, stored, operation)
+            return self._answer_from_stored(call, stored, operation)
         names, any_model = self._served.models()
         body: dict[str, Any] = {}
         may_have_body = operation in ("create", "model") and call.body.strip()
@@ -76,7 +76,9 @@ class Lookups:
         number = call.session.requests_before if operation == "create" else 0
         return Lookup(call.target, names, any_model, body, number=number)
 
-    def _recalled(self, call: ApiCall, stored: StoredAnswers, operation: Operation) -> Lookup:
+    def _answer_from_stored(
+        self, call: ApiCall, stored: StoredAnswers, operation: Operation
+    ) -> Lookup:
         id = call.target.segments[stored.segment]
         recalled = self.recall(call, id)
         if recalled is None:

@@ -18,7 +18,7 @@ from mockllm.play.matching.conversation import Selection, turn_at
 from mockllm.play.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.play.matching.request_validation import check_continuation, check_expectations
 from mockllm.play.matching.select import select
-from mockllm.play.replay.call import Answered, ApiCall, refused
+from mockllm.play.replay.call import Answered, ApiCall, refuse
 from mockllm.play.replay.compilation.compiler import Replayer
 from mockllm.play.replay.decision import (
     Decision,
@@ -61,14 +61,14 @@ _MAX_KEPT = 128 * 1024
 
 
 @dataclass(slots=True)
-class Deciding:
+class DecisionDraft:
     """The findings about a request so far."""
 
     request: Request | None = None
     selection: Selection | None = None
 
 
-def _known(decision: Deciding | Decision, api: str) -> Played:
+def _refusal_entry(decision: DecisionDraft | Decision, api: str) -> Played:
     """The journal entry of a refused request."""
     played, request, selection = Played(api=api), decision.request, decision.selection
     if request is not None:
@@ -146,13 +146,13 @@ class Player:
             *call.target.key,
             *map(call.headers.get, self._headers),
         )
-        decision = self._cache.decisions.get(key) or Deciding()
+        decision = self._cache.decisions.get(key) or DecisionDraft()
         try:
-            if isinstance(decision, Deciding):
-                decision = self._decided(call, key, decision)
+            if isinstance(decision, DecisionDraft):
+                decision = self._cached(call, key, decision)
             return self._play(call, decision)
         except RequestError as error:
-            return refused(call.protocol, error, _known(decision, call.protocol.name))
+            return refuse(call.protocol, error, _refusal_entry(decision, call.protocol.name))
 
     def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
         faults = self._faults.draw(call.session.name, call.session.requests_before + 1, call.at)
@@ -169,13 +169,13 @@ class Player:
     def _play(self, call: ApiCall, decision: Decision) -> Answered:
         spec, session = decision.spec, call.session
         # Before anything is counted: `NotDoneError` starts the call again.
-        recorded = None if decision.answered is not None else self._recorded(decision, call)
+        recorded = None if decision.answered is not None else self._recording(decision, call)
         notes: tuple[str, ...] = ()
         if decision.answered is None or spec.attempts:
             notes = _sample_notes(decision, recorded)
         attempt = 1
         if spec.attempts:
-            tries = [self._recorded(decision, call, attempted) for attempted in spec.attempts]
+            tries = [self._recording(decision, call, attempted) for attempted in spec.attempts]
             selection = decision.selection
             attempt += session.attempt(selection.scenario, selection.position, len(spec.attempts))
             if attempt <= len(spec.attempts):
@@ -262,10 +262,10 @@ class Player:
         number = session.requests_before + 1
         return Draw(self._latency.seed, session.name, number, self._running())
 
-    def _decided(self, call: ApiCall, key: RequestKey, deciding: Deciding) -> Decision:
+    def _cached(self, call: ApiCall, key: RequestKey, draft: DecisionDraft) -> Decision:
         """A new decision for a request, which is kept for equal ones."""
         try:
-            decision = self.decide(call, self.strict, deciding)
+            decision = self.select(call, self.strict, draft)
         except NoMatchError as error:
             if self.no_match is None:
                 raise
@@ -276,7 +276,7 @@ class Player:
             self._cache.keep(key, decision)
         return decision
 
-    def _recorded(
+    def _recording(
         self, decision: Decision, call: ApiCall, attempt: TurnSpec | None = None
     ) -> RecordedAnswer | None:
         """The recording of a turn, or of an earlier try; or why it is not played. None for one
@@ -312,21 +312,21 @@ class Player:
         """The answer to a request that calls no model; None where no scenario has its route."""
         return self.routes.play(request, session) if self.has_routes else None
 
-    def decide(self, call: ApiCall, strict: bool, deciding: Deciding) -> Decision:
+    def select(self, call: ApiCall, strict: bool, draft: DecisionDraft) -> Decision:
         """The decision for a request: which turn answers it.
 
         Args:
-            deciding: gets what is found out on the way, also where the request is refused.
+            draft: gets what is found out on the way, also where the request is refused.
 
         Raises:
             RequestError: no scenario answers the request, or it is refused.
         """
         protocol = call.protocol
         parsed = protocol.parse(parse_object(call.body), call.target, strict)
-        deciding.request = parsed
+        draft.request = parsed
         request = self._with_scenario(self._with_previous(parsed, call), call)
-        selection = self._selected(request, call)
-        deciding.request, deciding.selection = request, selection
+        selection = self._find_turn(request, call)
+        draft.request, draft.selection = request, selection
         lasting = (
             parsed.conversation is None
             and parsed.previous == request.previous
@@ -335,14 +335,14 @@ class Player:
         if selection.continued and strict:
             check_continuation(selection, request, protocol)
         if selection.scenario.varies:
-            from mockllm.play.matching.branching import branched  # few scenarios need it
+            from mockllm.play.matching.branching import take_branch  # few scenarios need it
 
-            selection = branched(selection, request)
-            deciding.selection = selection
+            selection = take_branch(selection, request)
+            draft.selection = selection
         spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
         _check_request(request, selection, spec, call, strict)
-        return self._decision(request, selection, spec, call, lasting)
+        return self._with_headers(request, selection, spec, call, lasting)
 
     def _with_previous(self, request: Request, call: ApiCall) -> Request:
         """The request with the token of the answer that it continues, if the session knows it."""
@@ -363,7 +363,7 @@ class Player:
                 return replace(request, model=plain, scenario=name)
         return request
 
-    def _selected(self, request: Request, call: ApiCall) -> Selection:
+    def _find_turn(self, request: Request, call: ApiCall) -> Selection:
         """The turn that answers; of several recordings of one request, the next one."""
         selection = select(self.served, request, call.headers)
         if len(selection.recordings) <= 1:
@@ -372,7 +372,7 @@ class Player:
         unplayed = call.session.next_unplayed(selection.recordings)
         return selection.with_turn(*(unplayed or selection.recordings[-1]))
 
-    def _decision(
+    def _with_headers(
         self, request: Request, selection: Selection, spec: TurnSpec, call: ApiCall, lasting: bool
     ) -> Decision:
         """The decision for a turn, with what the server and the headers of the request add."""
@@ -400,7 +400,7 @@ class Player:
         if not self.strict:
             raise refusal
         try:
-            decision = self.decide(call, False, Deciding())
+            decision = self.select(call, False, DecisionDraft())
         except RequestError:
             raise refusal from None
         recorded = decision.selection.scenario.turns[decision.selection.index].recorded
@@ -418,7 +418,7 @@ class Player:
             session=Session(call.session.name),
         )
         try:
-            self.decide(recorded_call, True, Deciding())
+            self.select(recorded_call, True, DecisionDraft())
         except RequestError as refused_again:
             if same_refusal(refused_again, refusal):
                 return decision
@@ -443,7 +443,7 @@ class Player:
                 return answer_job(call, operation, self)
             return self.lookups.answer(call, operation)
         except RequestError as error:
-            return refused(call.protocol, error, Played(api=call.protocol.name))
+            return refuse(call.protocol, error, Played(api=call.protocol.name))
 
 
 def _check_request(
@@ -461,8 +461,7 @@ _PLAYED = ("played", "error")
 
 
 def _sample_notes(decision: Decision, recorded: RecordedAnswer | None) -> tuple[str, ...]:
-    """What is to be said of the reply of a turn, or of a try before it, that is made from the
-    request."""
+    """Notes about a reply of a turn, or of a try before it, that is made from the request."""
     if recorded is not None and recorded.answer is not None:
         return ()
     spec = decision.spec

@@ -91,11 +91,11 @@ class RouteJobs:
             if match is not None:
                 yield replace(fit, id=match.groupdict().get("id") or "")
 
-    def created(
+    def create(
         self, answered: Answered, scenario: Scenario, written: RouteAnswer, session: Session
     ) -> Answered:
         """The answer to a request that makes a job, with the id of that."""
-        id = _derived(scenario, session.add_to(_counter(scenario)))
+        id = _job_id(scenario, session.add_to(_counter(scenario)))
         answer = _with_id(answered.answer, written, id)
         return Answered(answer, replace(answered.played, answer_id=_key(id)))
 
@@ -107,10 +107,10 @@ class RouteJobs:
         """
         for fit in self._fitting(request.method, request.path):
             if fit.action == "list":
-                return self._listed(fit, session, now)
-            created = _found(fit, session)
+                return self._list(fit, session, now)
+            created = _find_creation(fit, session)
             if created is not None:
-                return self._answered(fit, created, session, now)
+                return self._answer(fit, created, session, now)
         return None
 
     def missing(self, method: str, path: str) -> str:
@@ -124,7 +124,7 @@ class RouteJobs:
                 )
         return ""
 
-    def _answered(self, fit: JobFit, created: Exchange, session: Session, now: float) -> Answered:
+    def _answer(self, fit: JobFit, created: Exchange, session: Session, now: float) -> Answered:
         job, key = fit.job, _key(fit.id)
         progress = JobProgress(session, key, created, job.pending, now, self._speed)
         if fit.action == "delete":
@@ -152,14 +152,14 @@ class RouteJobs:
         known = Played("played", answer.status, scenario=fit.scenario.name, turn=fit.turn)
         return Answered(answer, known if answer.status < 400 else replace(known, outcome="error"))
 
-    def _listed(self, fit: JobFit, session: Session, now: float) -> Answered:
+    def _list(self, fit: JobFit, session: Session, now: float) -> Answered:
         """All jobs of a scenario, the latest first, each as a poll would get it."""
         bodies = []
         for number in reversed(range(session.add_to(_counter(fit.scenario), 0))):
-            listed_fit = replace(fit, action="result", id=_derived(fit.scenario, number))
-            created = _found(listed_fit, session)
+            listed_fit = replace(fit, action="result", id=_job_id(fit.scenario, number))
+            created = _find_creation(listed_fit, session)
             if created is not None:
-                listed = self._answered(replace(listed_fit, action="list"), created, session, now)
+                listed = self._answer(replace(listed_fit, action="list"), created, session, now)
                 bodies.append(b"".join(listed.answer.data))
         shown = self._show(fit, "list")
         body = b"".join(shown.answer.data).replace(_JOBS, b"[%b]" % b",".join(bodies))
@@ -179,7 +179,7 @@ def _counter(scenario: Scenario) -> str:
     return f"jobs of {scenario.name}"
 
 
-def _derived(scenario: Scenario, number: int) -> str:
+def _job_id(scenario: Scenario, number: int) -> str:
     return derive(scenario.seeded, scenario.name, "job", number)
 
 
@@ -188,7 +188,7 @@ def _key(id: str) -> str:
     return f"job {id}"
 
 
-def _found(fit: JobFit, session: Session) -> Exchange | None:
+def _find_creation(fit: JobFit, session: Session) -> Exchange | None:
     """The request that made the job; None where there is none, or it is deleted."""
     key = _key(fit.id)
     if is_deleted(session, key):

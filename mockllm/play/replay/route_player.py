@@ -123,7 +123,7 @@ class RoutePlayer:
         answered = Answered(answer, played)
         if turn.job is None or turn.answer is None:
             return answered
-        return self.jobs.created(answered, scenario, turn.answer, session)
+        return self.jobs.create(answered, scenario, turn.answer, session)
 
     def _job_answer(
         self, scenario: Scenario, index: int, written: RouteAnswer, of: str

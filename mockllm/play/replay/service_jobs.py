@@ -20,7 +20,7 @@ from mockllm.core.jsontext import json_bytes
 from mockllm.core.seeded import derive
 from mockllm.play.matching.index import ScenarioIndex
 from mockllm.play.matching.route_selection import RouteRequest
-from mockllm.play.replay.call import Answered, ApiCall, refused
+from mockllm.play.replay.call import Answered, ApiCall, refuse
 from mockllm.play.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.play.replay.filling import played_turn
 from mockllm.play.replay.jobs import JobProgress, counters_of, delete_job, deletions_of, is_deleted
@@ -204,5 +204,5 @@ class SessionWork:
                 raise RequestError(message, status=404, code="no_scenario")
             answer = fallback.answer(route)
         except RequestError as error:
-            return protocol, refused(protocol, error)
+            return protocol, refuse(protocol, error)
         return protocol, Answered(answer, Played("played", answer.status))

@@ -17,7 +17,7 @@ from mockllm.play.replay.compilation.compiler import Replayer
 from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.compilation.tape_player import RecordedAnswer, Recordings
 from mockllm.play.replay.decision import Decision, attempt_answer
-from mockllm.play.replay.filling import filled
+from mockllm.play.replay.filling import fill_selection
 from mockllm.play.replay.route_player import route_answer
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.wire.protocols.base import WireProtocol
@@ -90,7 +90,7 @@ def _in_form(
             f"there are {', '.join(map(str, known))}"
         )
     way = way_to(scenario, position, index, number)
-    return filled(Selection(way, position, position), request)
+    return fill_selection(Selection(way, position, position), request)
 
 
 def route_turn_answer(

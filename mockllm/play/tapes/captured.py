@@ -107,7 +107,7 @@ class Captured:
         Raises:
             WireError: an unknown content coding, or data that are not compressed with it.
         """
-        plain = _decompressed(self.headers, self.chunks, self.source)
+        plain = _decompress(self.headers, self.chunks, self.source)
         return self if plain is None else replace(self, headers=plain[0], chunks=plain[1])
 
     def plain_request(self) -> Captured:
@@ -117,14 +117,14 @@ class Captured:
             WireError: as `plain`.
         """
         sent = (TimedBytes(0, self.request_body),)
-        plain = _decompressed(self.request_headers, sent, self.source)
+        plain = _decompress(self.request_headers, sent, self.source)
         if plain is None:
             return self
         body = b"".join(chunk.data for chunk in plain[1])
         return replace(self, request_headers=plain[0], request_body=body)
 
 
-def _decompressed(
+def _decompress(
     headers: _Pairs, chunks: tuple[TimedBytes, ...], source: str
 ) -> tuple[_Pairs, tuple[TimedBytes, ...]] | None:
     """Headers and chunks without their content coding; None if they have none."""
@@ -150,7 +150,7 @@ class Tape:
     exchange: Captured
 
 
-def detected(exchange: Captured) -> Detected:
+def detect_api(exchange: Captured) -> Detected:
     """The API of an exchange, with its path and query; never fails."""
     return detect(exchange.method, exchange.url, exchange.request_body)
 
@@ -162,7 +162,7 @@ def recorded_at(exchange: Captured) -> float | None:
         return exchange.at
     with suppress(ValueError, OverflowError):
         return parsedate_to_datetime(exchange.header("date")).timestamp()
-    protocol = detected(exchange).protocol
+    protocol = detect_api(exchange).protocol
     paths = protocol.detect.created if protocol is not None else ()
     dates = (_date_in(value, path) for value in answer_values(exchange.body) for path in paths)
     return next(filter(None, dates), None)

@@ -109,7 +109,7 @@ def _of_stream(plain: Captured, protocol: WireProtocol, carrier: Carrier) -> Rec
         frames.extend(decoder.close())
     except StreamFormatError as error:
         problem = str(error)
-    return _folded(frames, protocol, problem)
+    return _fold_frames(frames, protocol, problem)
 
 
 def _has_content(frame: Frame) -> bool:
@@ -117,7 +117,7 @@ def _has_content(frame: Frame) -> bool:
     return frame.comment is None or frame.data is not None
 
 
-def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> RecordedTurn:
+def _fold_frames(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> RecordedTurn:
     wire = protocol.decoder()
     timed: list[Timed] = []
     complete = False
@@ -158,15 +158,15 @@ def _of_body(plain: Captured, protocol: WireProtocol) -> RecordedTurn:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return _failed(protocol, text, text, "the body is no JSON")
+        return _failed_turn(protocol, text, text, "the body is no JSON")
     if isinstance(value, list):  # Gemini's streams, where the client did not ask for events
-        return _folded([Frame(dumps(item)) for item in value], protocol, "")
+        return _fold_frames([Frame(dumps(item)) for item in value], protocol, "")
     if not isinstance(value, dict) or _is_error(protocol, value):
-        return _failed(protocol, value, text, "the body is an error")
+        return _failed_turn(protocol, value, text, "the body is an error")
     try:
         turn = protocol.decode_body(value)
     except (MockLLMError, ValueError) as error:
-        return _failed(protocol, value, text, str(error))
+        return _failed_turn(protocol, value, text, str(error))
     named = protocol.detect.identity(value)
     whole = in_envelope(protocol, value)
     return RecordedTurn(writable(turn), (whole,), named.id, named.model)
@@ -176,7 +176,7 @@ def _is_error(protocol: WireProtocol, value: dict[str, Any]) -> bool:
     return bool(value.get("error")) or protocol.decode_error(value) is not None
 
 
-def _failed(protocol: WireProtocol, value: object, text: str, problem: str) -> RecordedTurn:
+def _failed_turn(protocol: WireProtocol, value: object, text: str, problem: str) -> RecordedTurn:
     error = _error_in(protocol, value, text)
     message = error.message or "The service sent nothing."
     turn = Turn(error=StreamError(message, error.type, error.code))
@@ -243,11 +243,11 @@ def writable(turn: Turn) -> Turn:
     """The turn as a file can hold it, without times: a surrogate pair that was cut in two goes into
     the later fragment."""
     parts = tuple(map(_writable_part, turn.parts))
-    usage = None if turn.usage is None else _bounded(turn.usage)
+    usage = None if turn.usage is None else _limit_counts(turn.usage)
     return replace(turn, parts=parts, usage=usage, gaps=())
 
 
-def _bounded(usage: TokenUsage) -> TokenUsage:
+def _limit_counts(usage: TokenUsage) -> TokenUsage:
     counts = (usage.input, usage.output, usage.reasoning, usage.cached, usage.cache_written)
     return TokenUsage(*(max(0, min(count, _MAX_TOKENS)) for count in counts))
 
@@ -256,10 +256,14 @@ def _writable_part(part: Part) -> Part:
     if isinstance(part, Opaque):
         return part
     text = "".join(part.fragments)
-    return part if join_pairs(text) == text else replace(part, fragments=_joined(part.fragments))
+    return (
+        part
+        if join_pairs(text) == text
+        else replace(part, fragments=_join_surrogates(part.fragments))
+    )
 
 
-def _joined(fragments: tuple[str, ...]) -> tuple[str, ...]:
+def _join_surrogates(fragments: tuple[str, ...]) -> tuple[str, ...]:
     joined, held = [], ""
     for number, fragment in enumerate(fragments, 1):
         text = held + fragment

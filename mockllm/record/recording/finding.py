@@ -17,7 +17,7 @@ from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.exchange import Exchange, Received
 from mockllm.play.replay.sessions.session import Session
-from mockllm.play.tapes.captured import Captured, detected, request_of
+from mockllm.play.tapes.captured import Captured, detect_api, request_of
 from mockllm.record.recording.drafting.draft import Draft
 from mockllm.scenario.ignoring import competing
 from mockllm.scenario.model import Scenario, TextCondition
@@ -44,7 +44,7 @@ def not_found(
     player: Player, exchange: Captured, scenario: str, turn: int, session: Session
 ) -> str:
     """Why the request of an exchange does not get back the recording of a turn; "" if it does."""
-    found = detected(exchange)
+    found = detect_api(exchange)
     # One of ours may name the scenario, and the question is whether the request alone finds it.
     sent = exchange.request_headers
     headers = {name: value for name, value in sent if not name.startswith("x-mockllm-")}
@@ -146,7 +146,7 @@ def recorded_before(
 ) -> tuple[tuple[Scenario, int], ...]:
     """The turns that were recorded from the same request before a turn, which a session plays
     first."""
-    found = detected(exchange)
+    found = detect_api(exchange)
     if found.protocol is not None:
         same = player.served.recorded_turns(request_of(exchange, found))
     else:

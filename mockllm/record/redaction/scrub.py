@@ -23,7 +23,7 @@ from mockllm.core.errors import MockLLMError
 from mockllm.play.tapes.captured import (
     Captured,
     Tape,
-    detected,
+    detect_api,
     dump_tape,
     load_tape,
     request_of,
@@ -339,7 +339,7 @@ def _changed_request(
         old, exchange = (load_tape(files[file], file).exchange for files in (before, after))
         if not exchange.method or _request_of(old) == _request_of(exchange):
             return None
-        found = detected(exchange)
+        found = detect_api(exchange)
         if found.protocol is None:
             return key_of_route(exchange, ignore)
         return key_of_request(request_of(exchange, found), ignore)

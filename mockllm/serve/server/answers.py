@@ -19,7 +19,7 @@ from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.record import record
 from mockllm.play.matching.index import ScenarioIndex
 from mockllm.play.matching.route_selection import RouteRequest
-from mockllm.play.replay.call import Answered, ApiCall, refused
+from mockllm.play.replay.call import Answered, ApiCall, refuse
 from mockllm.play.replay.compilation.http_answer import HttpAnswer, error_at
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.exchange import Played
@@ -223,7 +223,7 @@ class Answers:
 
     def refusal(self, path: str, error: RequestError, known: Played | None = None) -> Answered:
         """The error answer in the form of the API that has a path."""
-        return refused(self.routes.nearest(path), error, known or Played())
+        return refuse(self.routes.nearest(path), error, known or Played())
 
     def api_and_target(self, arrival: Arrival) -> tuple[str | None, Target | None]:
         """The API of a request, and for a request for an answer what its path and query say."""
@@ -290,7 +290,7 @@ class Answers:
             raise
         except RequestError as error:
             shape = self.routes.nearest(arrival.path) if endpoint is None else endpoint.protocol
-            return _choice(refused(shape, error), close=closes(error))
+            return _choice(refuse(shape, error), close=closes(error))
         return await self._answer_call(arrival, session, player, proxy, endpoint)
 
     async def _answer_call(
@@ -315,7 +315,7 @@ class Answers:
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(arrival.headers, place)
         except RequestError as error:
-            refusal = refused(protocol, error, Played(api=protocol.name))
+            refusal = refuse(protocol, error, Played(api=protocol.name))
             return _choice(refusal, target, closes(error))
         raw_path, at = arrival.request.raw_path, arrival.clock - self._began
         sent = (protocol, place, arrival.headers, body, session, raw_path, at)
@@ -426,7 +426,7 @@ class Answers:
             try:
                 self._access.check_page(arrival.headers, "Services do")
             except RequestError as error:
-                return _choice(refused(protocol, error, Played(api=played.api)), target)
+                return _choice(refuse(protocol, error, Played(api=played.api)), target)
         return Chosen(Forward(proxy, protocol, arrival.origin), played, target)
 
     def _rewrite_urls(self, arrival: Arrival, answer: HttpAnswer) -> HttpAnswer:
@@ -434,7 +434,7 @@ class Answers:
         that believes to speak to the service reaches this server by those, too."""
         if not answer.service or arrival.origin:
             return answer
-        return answer.moved(arrival.base)
+        return answer.with_base_url(arrival.base)
 
     def accept_origin(self, arrival: Arrival, session: str) -> None:
         """Takes the origin that a request names in a header.

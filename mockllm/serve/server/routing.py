@@ -22,7 +22,7 @@ from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
 from mockllm.core.text import did_you_mean
 from mockllm.play.matching.route_selection import RouteRequest
-from mockllm.play.replay.call import Answered, refused
+from mockllm.play.replay.call import Answered, refuse
 from mockllm.play.replay.lookups import find_fallback
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.request_headers import FAULT_HEADER
@@ -248,25 +248,25 @@ class PlainRoutes:
             try:
                 answer = fallback.answer(request)
             except RequestError as error:
-                return refused(fallback.protocol, error, known)
+                return refuse(fallback.protocol, error, known)
             return Answered(answer, replace(known, outcome="played", status=answer.status))
         shape = self._routes.nearest(path)
         missing = player.routes.jobs.missing(method, path)
         if missing:
             message = f"No scenario answers {method} {path}: {missing}."
-            return refused(shape, NoMatchError(message, status=404, code="no_job"))
+            return refuse(shape, NoMatchError(message, status=404, code="no_job"))
         mismatch = player.routes.index.explain(request)
         if mismatch:
             message = (
                 f"No scenario answers {method} {path}. Nearest: {mismatch}. Change its match, or "
                 "add a scenario."
             )
-            return refused(shape, NoMatchError(message, status=404, code="no_scenario"))
+            return refuse(shape, NoMatchError(message, status=404, code="no_scenario"))
         other = self._routes.not_allowed(method, path)
         if other is not None:
             wrong_method, allowed = other
-            return refused(shape, wrong_method, Played(api=shape.name), [("allow", allowed)])
-        unknown = refused(shape, self._routes.unknown(method, path, request.body))
+            return refuse(shape, wrong_method, Played(api=shape.name), [("allow", allowed)])
+        unknown = refuse(shape, self._routes.unknown(method, path, request.body))
         return replace(unknown, played=replace(unknown.played, outcome="unknown route"))
 
 

@@ -182,7 +182,7 @@ def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
     )
     nearest = [
         _nearest(exchange, scenario, conditions)
-        for scenario, conditions in player.routes.index.judged(request)
+        for scenario, conditions in player.routes.index.judge_conditions(request)
     ]
     nearest.sort(key=lambda scored: -scored["score"])
     skeleton = route_skeleton(player.served, request)

@@ -77,9 +77,9 @@ def test_turns_without_failures_count_no_attempts() -> None:
     session.note_played(SCENARIO.name, 0)
     session.note_played(SCENARIO.name, 0)
     session.note_played("gone", 0)
-    assert list(session.unplayed({"s": SCENARIO})) == [("s", 1)]
+    assert list(session.unplayed_turns({"s": SCENARIO})) == [("s", 1)]
     session.note_played(SCENARIO.name, 1)
-    assert list(session.unplayed({"s": SCENARIO})) == []
+    assert list(session.unplayed_turns({"s": SCENARIO})) == []
 
 
 def names(sessions: Sessions) -> list[str]:

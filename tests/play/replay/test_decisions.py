@@ -11,7 +11,7 @@ from mockllm.core.errors import RequestError
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.jsontext import parse_object
 from mockllm.play.matching.index import mint_token
-from mockllm.play.replay.call import Answered, ApiCall, refused
+from mockllm.play.replay.call import Answered, ApiCall, refuse
 from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.loading import loads
 from mockllm.play.replay.player import FALLBACK, Player
@@ -139,7 +139,7 @@ def test_refusals_have_an_id_of_their_message() -> None:
     ids = [dict(client.send(user).headers)["x-request-id"] for user in ("a", "a", "b")]
     assert ids[0] == ids[1] != ids[2]
     error = RequestError("x", status=405)
-    answered = refused(PROTOCOLS["chat"], error, headers=[("allow", "GET")])
+    answered = refuse(PROTOCOLS["chat"], error, headers=[("allow", "GET")])
     played = answered.played
     assert dict(answered.answer.headers)["allow"] == "GET"
     assert (played.outcome, played.status, played.problems) == ("invalid", 405, ("x",))

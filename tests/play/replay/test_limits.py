@@ -15,7 +15,7 @@ from mockllm.core.request import Message, OfferedTool, Parameters, Request
 from mockllm.core.timeline import fold
 from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import Turn
-from mockllm.play.replay.auto.limits import Limits, obeyed
+from mockllm.play.replay.auto.limits import Limits, obey_limits
 from mockllm.play.replay.auto.words import words
 from mockllm.play.replay.call import ApiCall
 from mockllm.play.replay.client_requests import client_target
@@ -289,7 +289,7 @@ def test_any_text_within_limits(text: str, least: int, more: int) -> None:
     what it counts."""
     most = least + more
     scenario = Scenario("a", (TurnSpec(reply=(TextPart(text),)),))
-    spec = obeyed(scenario.turns[0], scenario, Limits(most, least))
+    spec = obey_limits(scenario.turns[0], scenario, Limits(most, least))
     turn = resolve(scenario, 0, "chat", spec=spec)
     assert least <= tokens(turn.text) <= most
     assert turn.usage is not None

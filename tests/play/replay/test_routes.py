@@ -75,9 +75,9 @@ def test_turns_that_were_not_played_are_counted() -> None:
     client = Client(*scenarios)
     client.send("POST /v1/embeddings")
     by_name = {scenario.name: scenario for scenario in scenarios}
-    assert list(client.session.unplayed(by_name)) == [("busy", 1)]
+    assert list(client.session.unplayed_turns(by_name)) == [("busy", 1)]
     client.send("POST /v1/embeddings")
-    assert list(client.session.unplayed(by_name)) == []
+    assert list(client.session.unplayed_turns(by_name)) == []
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_unplayed_turns_of_scenarios_that_were_begun():
     session.note_played(SCENARIO.name, 0)
     session.note_played(SCENARIO.name, 2)
     scenarios = {"s": SCENARIO, "other": other}
-    assert list(session.unplayed(scenarios)) == [("s", 1)]
+    assert list(session.unplayed_turns(scenarios)) == [("s", 1)]
 
 
 def test_sessions_are_bounded_in_number():

@@ -13,7 +13,7 @@ from mockllm.core.seeded import derive, derive_int
 from mockllm.play.matching.conversation import Selection
 from mockllm.play.replay.client_requests import client_target, first_body
 from mockllm.play.replay.compilation.compiler import Replayer
-from mockllm.play.replay.compilation.encoding import _grouped, _multiline, _segments
+from mockllm.play.replay.compilation.encoding import _group, _multiline, _segments
 from mockllm.play.replay.loading import loads
 from mockllm.wire.framing.sse import decode
 from mockllm.wire.protocols import PROTOCOLS
@@ -112,19 +112,19 @@ def test_events_in_groups() -> None:
         PROTOCOLS["chat"],
         join=lambda one, other: None if other.data == "5" else Frame(f"{one.data}+{other.data}"),
     )
-    assert list(_grouped(frames, joining, 2)) == [
+    assert list(_group(frames, joining, 2)) == [
         (1, Frame("0+1")),
         (3, Frame("2+3")),
         (4, Frame("4")),
         (6, Frame("5+6")),
     ]
-    assert list(_grouped(frames, joining, 3)) == [
+    assert list(_group(frames, joining, 3)) == [
         (2, Frame("0+1+2")),
         (4, Frame("3+4")),
         (6, Frame("5+6")),
     ]
-    assert list(_grouped(frames, replace(joining, join=None), 3)) == frames
-    assert list(_grouped([], joining, 2)) == []
+    assert list(_group(frames, replace(joining, join=None), 3)) == frames
+    assert list(_group([], joining, 2)) == []
 
 
 def test_groups_in_an_answer() -> None:

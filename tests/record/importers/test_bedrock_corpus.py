@@ -8,7 +8,7 @@ from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import ApiCall
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.session import Session
-from mockllm.play.tapes.captured import Captured, detected
+from mockllm.play.tapes.captured import Captured, detect_api
 from mockllm.play.tapes.recorded_turn import recorded_turn
 from mockllm.record.importers.batch import import_files
 from mockllm.record.importers.file_formats import files
@@ -37,7 +37,7 @@ def test_every_answer_is_a_whole_turn(wire):
     InvokeModel: Nova, Titan and the embeddings of Cohere are routes."""
     read_as = set()
     for source, exchange in exchanges(wire).items():
-        found = detected(exchange)
+        found = detect_api(exchange)
         read_as.add(found.protocol.name if found.protocol else found.reason.partition(" of ")[0])
         if found.protocol is None or exchange.status != 200:
             continue
@@ -59,7 +59,7 @@ def test_every_exchange_replays_exactly(wire, tmp_path):
     scenarios = {scenario.name: scenario for scenario in folder.scenarios()}
     for line in lines:
         exchange = recorded[line.source]
-        found, session = detected(exchange), Session("default")
+        found, session = detect_api(exchange), Session("default")
         player = Player([scenarios[line.scenario]], strict=False)
         headers, body = dict(exchange.request_headers), exchange.request_body
         if found.protocol is None:

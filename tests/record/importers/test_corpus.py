@@ -11,7 +11,7 @@ from mockllm.checking.conversations.judge import verify
 from mockllm.play.replay.call import ApiCall
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.session import Session
-from mockllm.play.tapes.captured import detected
+from mockllm.play.tapes.captured import detect_api
 from mockllm.record.importers.batch import import_files
 from mockllm.record.recording.finding import recorded_before
 from mockllm.record.recording.store.folder import Folder
@@ -84,7 +84,7 @@ def player(imported):
 def replayed(player, one, session=None):
     """The player's answer to a recorded request, and its journal entry."""
     session = session or Session("default")
-    found = detected(one)
+    found = detect_api(one)
     headers = dict(one.request_headers)
     call = ApiCall(found.protocol, found.target, headers, one.request_body, session)
     answered = player.play(call)
@@ -180,7 +180,7 @@ def test_the_sdk_gets_the_same_result(imported, server, source):
     report says neutral, it reads the same from the neutral reply."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
-    api = detected(one).protocol.name
+    api = detect_api(one).protocol.name
     scenario = scenarios[line.scenario]
     turn = scenario.turns[line.turn]
     with playing(one.plain().body) as url:
@@ -214,7 +214,7 @@ def test_answers_that_are_not_streamed(imported, server, source):
     """The SDK parses exactly the recorded object."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
-    api = detected(one).protocol.name
+    api = detect_api(one).protocol.name
     turn = scenarios[line.scenario].turns[line.turn]
     url, session = alone(server, scenarios[line.scenario], turn)
     message = {"messages": [{"role": "user", "content": "?"}], "model": "m"}

@@ -16,7 +16,7 @@ from mockllm.core.errors import UsageError
 from mockllm.core.http import TimedBytes
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.play.replay.loading import load, loads, shipped_scenarios
-from mockllm.play.tapes.captured import Captured, detected, dump_tape
+from mockllm.play.tapes.captured import Captured, detect_api, dump_tape
 from mockllm.record.importers import export, vcr
 from mockllm.record.importers.batch import import_files
 from mockllm.record.recording.store.folder import Folder
@@ -119,7 +119,7 @@ def test_the_conversation_of_a_scenario(api):
     (scenario,) = loads(SCENARIO)
     found = export.exchanges(scenario, api)
     assert [one.status for one in found] == [429, 200, 200, 200, 500]
-    assert all(detected(one).protocol is PROTOCOLS[api] for one in found)
+    assert all(detect_api(one).protocol is PROTOCOLS[api] for one in found)
     assert found[0].request_body == found[1].request_body
     protocol = PROTOCOLS[api]
     for position, one in ((0, found[1]), (1, found[2]), (2, found[3])):
@@ -192,7 +192,7 @@ def test_every_shipped_scenario_exports(api, shipped):
     for scenario in shipped:
         if scenario.plays_over(api):
             for exchange in export.exchanges(scenario, api):
-                assert detected(exchange).protocol is PROTOCOLS[api]
+                assert detect_api(exchange).protocol is PROTOCOLS[api]
 
 
 @pytest.fixture(scope="module")

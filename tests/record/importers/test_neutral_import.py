@@ -10,7 +10,7 @@ from mockllm.core.turn import Opaque, ServerTool, ToolCall
 from mockllm.play.matching.conversation import Selection
 from mockllm.play.replay.compilation.compiler import Replayer
 from mockllm.play.replay.route_player import route_answer
-from mockllm.play.tapes.captured import detected, load_tape, request_of
+from mockllm.play.tapes.captured import detect_api, load_tape, request_of
 from mockllm.play.tapes.recorded_turn import recorded_error, recorded_turn
 from mockllm.record.importers.batch import import_files
 from mockllm.record.recording.store.folder import Folder
@@ -47,10 +47,10 @@ def difference_of_turn(scenario, index):
     if scenario.route is not None:
         return difference_of_route(turn, one)
     bare = replace(scenario, turns=tuple(replace(each, recorded=None) for each in scenario.turns))
-    protocol = detected(one).protocol
+    protocol = detect_api(one).protocol
     if turn.http is not None:
         return "" if recorded_error(one, protocol) == turn.http else "another error"
-    request = request_of(one, detected(one))
+    request = request_of(one, detect_api(one))
     answer = Replayer().answer(Selection(bare, index, index), request, protocol)
     body = b"".join(answer.data)
     carrier = protocol.carrier(protocol.options(request))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mockllm.core.errors import UsageError
-from mockllm.play.tapes.captured import detected
+from mockllm.play.tapes.captured import detect_api
 from mockllm.record.importers import sse_dump
 from mockllm.wire.protocols import PROTOCOLS
 from tests.corpus import dumps, needs_corpus
@@ -40,7 +40,7 @@ def test_the_api_of_a_stream_without_a_request(tmp_path, api):
     """The stream decides the API. The request is made up; its user message is the name of the
     file."""
     one = dump(tmp_path, STREAMS[api])
-    found = detected(one)
+    found = detect_api(one)
     assert found.protocol is PROTOCOLS[api]
     request = found.protocol.parse(json.loads(one.request_body), found.target, True)
     assert [m.text for m in request.messages if m.role == "user"] == ["some-answer"]
@@ -53,7 +53,7 @@ def test_the_api_of_a_stream_without_a_request(tmp_path, api):
 def test_the_request_beside_it(tmp_path, api):
     """A request body is used unchanged, and decides the API where it can."""
     one = dump(tmp_path, STREAMS[api], request=REQUESTS[api])
-    assert detected(one).protocol is PROTOCOLS[api]
+    assert detect_api(one).protocol is PROTOCOLS[api]
     assert json.loads(one.request_body) == REQUESTS[api]
 
 
@@ -124,4 +124,4 @@ def test_recorded_streams_are_read_byte_for_byte():
         (one,) = sse_dump.read(path)
         assert one.body == path.read_bytes()
         assert one.request_body == path.with_name("request.json").read_bytes()
-        assert detected(one).protocol is PROTOCOLS[path.parent.parent.name]
+        assert detect_api(one).protocol is PROTOCOLS[path.parent.parent.name]

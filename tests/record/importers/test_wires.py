@@ -12,7 +12,7 @@ from mockllm.core.turn import Opaque
 from mockllm.play.replay.call import ApiCall
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.session import Session
-from mockllm.play.tapes.captured import detected, request_of
+from mockllm.play.tapes.captured import detect_api, request_of
 from mockllm.play.tapes.recorded_turn import recorded_turn
 from mockllm.record.importers.batch import import_files
 from mockllm.record.importers.file_formats import files
@@ -35,7 +35,7 @@ def test_recorded_exchanges(wire: str, tmp_path: Path) -> None:
     assert {line.outcome for line in lines.values()} == {"neutral"}
     scenarios = {scenario.name: scenario for scenario in folder.scenarios()}
     for exchange in (entry for path in paths for entry in read(path)):
-        found = detected(exchange)
+        found = detect_api(exchange)
         if found.protocol is None or found.protocol.name != wire:
             continue  # a route, or another API in the same cassette
         whole = exchange.plain()

@@ -1,7 +1,7 @@
 """Detection: the protocol of a recorded exchange, by the end of its path."""
 
 from mockllm.core.http import NO_TARGET, Target
-from mockllm.play.tapes.captured import Captured, detected
+from mockllm.play.tapes.captured import Captured, detect_api
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.route_matching import path_target, route_pattern
 from mockllm.wire.protocols.values import json_object
@@ -80,7 +80,7 @@ def captured(url, method="POST", body=b"{}"):
 def test_detected_protocols(url):
     """Services with another's API behind a path prefix of their own are detected as that API."""
     name, target = SPOKEN[url]
-    found = detected(captured(url))
+    found = detect_api(captured(url))
     assert (found.protocol, found.target, found.reason) == (PROTOCOLS[name], target, "")
 
 
@@ -104,22 +104,22 @@ OTHERS = {
 @for_all("url", OTHERS)
 def test_undetected_exchanges(url):
     """An exchange without a model, or over an unsupported API, is skipped with a reason."""
-    found = detected(captured(url))
+    found = detect_api(captured(url))
     assert found.protocol is None
     assert OTHERS[url] in found.reason
 
 
 def test_only_posts_are_requests_to_a_model():
     """A lookup is never a request to a model."""
-    found = detected(captured("https://api.openai.com/v1/chat/completions", "GET"))
+    found = detect_api(captured("https://api.openai.com/v1/chat/completions", "GET"))
     assert (found.protocol, found.reason) == (None, "a GET request calls no model")
 
 
 def test_ag_ui_is_detected_by_its_body():
     """Agents have no fixed path; the body shows that a request is AG-UI."""
     body = b'{"threadId": "t", "runId": "r", "messages": []}'
-    assert detected(captured("http://h/agent", body=body)).protocol is PROTOCOLS["agui"]
-    assert detected(captured("http://h/agent", body=b"[")).protocol is None
+    assert detect_api(captured("http://h/agent", body=body)).protocol is PROTOCOLS["agui"]
+    assert detect_api(captured("http://h/agent", body=b"[")).protocol is None
     assert json_object(b"[]") is None
 
 

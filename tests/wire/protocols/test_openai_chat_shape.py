@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
-from mockllm.play.tapes.captured import detected
+from mockllm.play.tapes.captured import detect_api
 from mockllm.record.importers.file_formats import files
 from mockllm.record.importers.reading import Unread
 from mockllm.wire.framing.sse import decode
@@ -75,7 +75,7 @@ def recorded() -> Shapes:
         for one in read(path):
             if isinstance(one, Unread) or "//api.openai.com/" not in one.url or one.status != 200:
                 continue
-            if detected(one).protocol is not PROTOCOL:
+            if detect_api(one).protocol is not PROTOCOL:
                 continue
             body = one.plain().body
             texts = [body.decode()] if body.startswith(b"{") else [f.data for f in decode(body)]

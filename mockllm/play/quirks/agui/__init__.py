@@ -19,16 +19,16 @@ from mockllm.play.quirks.base import (
     Quirk,
     Variant,
     each,
-    parametrised,
     quirks_of,
     spread,
+    with_parameters,
 )
 from mockllm.play.quirks.framing.changes import line_ends
 from mockllm.play.quirks.streams import (
     alternating,
     at_times_of,
+    end_in_error,
     event,
-    failed,
     kind,
     last,
     with_done,
@@ -63,7 +63,7 @@ Calls = list[list[Item]]
 """The events of several calls, each from its start to its end."""
 
 
-@parametrised
+@with_parameters
 def in_runs(
     items: list[Item], context: Context, change: Callable[[Calls], list[Item]]
 ) -> list[Item]:
@@ -140,15 +140,17 @@ def _left_open(items: list[Item], context: Context) -> list[Item]:
     return [*items[:end], *items[end + 1 :]]
 
 
-@parametrised
-def _opened(items: list[Item], context: Context, /, type: str, **fields: Any) -> list[Item]:
+@with_parameters
+def _insert_before_finish(
+    items: list[Item], context: Context, /, type: str, **fields: Any
+) -> list[Item]:
     finish = last(items, "RUN_FINISHED")
     if finish is None:
         return items
     return [*items[:finish], new_event(items[finish].at, type, **fields), *items[finish:]]
 
 
-def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
+def _expect_refusal(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
     """The turn of a run that a client has to refuse when it finishes.
 
     Args:
@@ -156,12 +158,12 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
         called: leave turns without calls unchanged.
     """
 
-    def expected(turn: Turn) -> Turn:
+    def expect(turn: Turn) -> Turn:
         if turn.finish is None or (called and not turn.tool_calls):
             return turn
-        return failed(StreamError(f"the run finishes while {what} is open"))(turn)
+        return end_in_error(StreamError(f"the run finishes while {what} is open"))(turn)
 
-    return expected
+    return expect
 
 
 # Adapters leave out `pendingToolCallIds`, which would name the calls that the client has to run.
@@ -169,12 +171,12 @@ def _success(items: list[Item], context: Context) -> list[Item]:
     finish = last(items, "RUN_FINISHED")
     called = {call_id(item) for item in items if kind(item) == START}
     answered = {call_id(item) for item in items if kind(item) == "TOOL_CALL_RESULT"}
-    if finish is not None and called - answered and _succeeded(items[finish]):
+    if finish is not None and called - answered and _is_success(items[finish]):
         items[finish].data["outcome"] = {"type": "success"}
     return items
 
 
-def _succeeded(finish: Item) -> bool:
+def _is_success(finish: Item) -> bool:
     outcome = event(finish).get("outcome")
     return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
 
@@ -187,7 +189,7 @@ def _wrong_id(item: Item) -> None:
         item.data["toolCallId"] += "_other"
 
 
-def _abandoned(turn: Turn) -> Turn:
+def _without_broken_calls(turn: Turn) -> Turn:
     """The turn without the calls whose arguments name another call, and with an error."""
     broken = [part for part in turn.parts if isinstance(part, ToolCall) and part.fragments]
     if not broken or turn.error is not None:
@@ -228,8 +230,8 @@ def _late_content(items: list[Item], context: Context) -> list[Item]:
 # Calls that are replayed
 
 
-@parametrised
-def _replayed(
+@with_parameters
+def _replay_calls(
     items: list[Item], context: Context, *, after: str, whole: bool = False
 ) -> list[Item]:
     """Sends the start of each call again, or the whole call.
@@ -286,12 +288,12 @@ _CLOSERS = frozenset(
 )
 
 
-def _unfinished(items: list[Item], context: Context) -> list[Item]:
+def _cut_before_end(items: list[Item], context: Context) -> list[Item]:
     end = last(items, *ENDINGS)
     return items if end is None else items[:end]
 
 
-def _unclosed(items: list[Item], context: Context) -> list[Item]:
+def _cut_before_closers(items: list[Item], context: Context) -> list[Item]:
     """Removes the end of the run, and the events directly before it that close something."""
     end = last(items, *ENDINGS)
     if end is None:
@@ -311,7 +313,7 @@ def _with_empty(item: Item) -> list[Item]:
     return [item, new_event(item.at, "TEXT_MESSAGE_CONTENT", messageId=id, delta="")]
 
 
-@parametrised
+@with_parameters
 def _after_start(items: list[Item], context: Context, *types: str) -> list[Item]:
     start = next((i for i, item in enumerate(items, 1) if kind(item) == "RUN_STARTED"), None)
     if start is None:
@@ -327,15 +329,15 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk(
         "agui-no-run-finished",
         samples.TEXT,
-        Variant("after-message", _unfinished, as_sent=True),
-        Variant("inside-message", _unclosed, as_sent=True),
+        Variant("after-message", _cut_before_end, as_sent=True),
+        Variant("inside-message", _cut_before_closers, as_sent=True),
         Variant("empty", lambda _items, _context: [], as_sent=True),
     ),
     quirk("agui-empty-delta", samples.TEXT, spread(_with_empty)),
     quirk(
         "agui-args-wrong-id",
         samples.CALL,
-        Variant(frames=each(list, _wrong_id), expected=_abandoned),
+        Variant(frames=each(list, _wrong_id), expected=_without_broken_calls),
     ),
     quirk("agui-phantom-parent", samples.TEXT_AND_CALL, each(list, _phantom)),
     quirk("agui-parent-null", samples.TEXT_AND_CALL, each(list, _no_parent)),
@@ -349,17 +351,21 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk(
         "agui-open-call-at-finish",
         samples.TWO_CALLS,
-        Variant("call", _left_open, expected=_refused("a call", called=True)),
+        Variant("call", _left_open, expected=_expect_refusal("a call", called=True)),
         Variant(
             "message",
-            _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
-            expected=_refused("a message"),
+            _insert_before_finish("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
+            expected=_expect_refusal("a message"),
         ),
-        Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
+        Variant(
+            "step",
+            _insert_before_finish("STEP_STARTED", stepName="open"),
+            expected=_expect_refusal("a step"),
+        ),
         Variant(
             "reasoning",
-            _opened("REASONING_START", messageId="msg_open"),
-            expected=_refused("reasoning"),
+            _insert_before_finish("REASONING_START", messageId="msg_open"),
+            expected=_expect_refusal("reasoning"),
         ),
     ),
     quirk("agui-parallel-calls", samples.TWO_CALLS, _parallel),
@@ -372,9 +378,9 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk(
         "agui-start-replayed",
         samples.CALL,
-        Variant("at-once", _replayed(after=START)),
-        Variant("after-arguments", _replayed(after=ARGS)),
-        Variant("whole-call", _replayed(after=END, whole=True)),
+        Variant("at-once", _replay_calls(after=START)),
+        Variant("after-arguments", _replay_calls(after=ARGS)),
+        Variant("whole-call", _replay_calls(after=END, whole=True)),
     ),
     quirk(
         "agui-zero-arg",

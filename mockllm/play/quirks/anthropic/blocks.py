@@ -16,8 +16,8 @@ from mockllm.play.quirks.base import (
     Variant,
     drop,
     each_with,
-    parametrised,
     spread,
+    with_parameters,
 )
 from mockllm.play.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
 from mockllm.play.quirks.streams import SHARED_ID, alternating, at_times_of, event
@@ -38,7 +38,7 @@ def _empty_deltas(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-@parametrised
+@with_parameters
 def _input_in_start(
     items: list[Item], _: Context, keep: Callable[[events.Block], Iterable[int]]
 ) -> list[Item]:
@@ -59,7 +59,7 @@ def _input_empty(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-@parametrised
+@with_parameters
 def _started_with(items: list[Item], _: Context, /, **input: Any) -> list[Item]:
     for block, _text in events.calls(items):
         own = events.started_block(items[block.start])
@@ -77,7 +77,7 @@ def _limit(text: str) -> int:
     return min(size - 1, -(-2 * size // 3))
 
 
-@parametrised
+@with_parameters
 def _cut_by_limit(items: list[Item], _: Context, limit: Callable[[str], int]) -> list[Item]:
     called = [(block, text) for block, text in events.calls(items) if events.arguments(text)]
     if not called or not any(map(events.stop_reason, items)):
@@ -117,7 +117,7 @@ _LEFT_OUT = Tolerance(
 
 
 @each_with(list)
-def _renumbered(item: Item, number: Callable[[int], int]) -> None:
+def _renumber(item: Item, number: Callable[[int], int]) -> None:
     index = events.index_of(item)
     if index is not None:
         event(item)["index"] = number(index)
@@ -133,7 +133,7 @@ def _out_of_order(items: list[Item], _: Context) -> list[Item]:
     last = {type: position for position, type in enumerate(dict.fromkeys(types.values()))}
     order = sorted(types, key=lambda index: -last[types[index]])
     numbers = dict(zip(order, sorted(types), strict=True))
-    return _renumbered(lambda index: numbers.get(index, index))(items, _)
+    return _renumber(lambda index: numbers.get(index, index))(items, _)
 
 
 def _alone(opened: Sequence[events.Block]) -> list[bool]:
@@ -150,10 +150,10 @@ def _alone(opened: Sequence[events.Block]) -> list[bool]:
 def _all_zero(items: list[Item], context: Context) -> list[Item]:
     if not all(_alone(events.blocks(items))):
         return items
-    return _renumbered(lambda _: 0)(items, context)
+    return _renumber(lambda _: 0)(items, context)
 
 
-def _interleaved(items: list[Item], _: Context) -> list[Item]:
+def _interleave(items: list[Item], _: Context) -> list[Item]:
     for run in _runs(events.blocks(items)):
         order = [
             *(block.start for block in run),
@@ -187,7 +187,7 @@ def _runs(opened: Sequence[events.Block]) -> Iterator[list[events.Block]]:
 # Blocks without their own start
 
 
-def _unstarted(items: list[Item], _: Context) -> list[Item]:
+def _drop_starts(items: list[Item], _: Context) -> list[Item]:
     """Removes the starts of texts and of thinking; without its start a call has no name."""
     texts = ("text", "thinking")
     starts = [block.start for block in events.blocks(items) if block.kind in texts]
@@ -258,7 +258,7 @@ def _halves(text: str) -> tuple[str, str]:
     return text[: len(text) // 2], text[len(text) // 2 :]
 
 
-@parametrised
+@with_parameters
 def _text_in_start(items: list[Item], _: Context, *, whole: bool) -> list[Item]:
     """Moves the first fragment that is not empty, or the whole text, to the start of its block."""
     dropped: list[int] = []
@@ -304,16 +304,16 @@ QUIRKS = (
     events.quirk(
         "anth-index-gap",
         TEXT_AND_CALL,
-        Variant("gap", _renumbered(lambda index: index + 1 if index > 0 else index)),
-        Variant("from-one", _renumbered(lambda index: index + 1)),
+        Variant("gap", _renumber(lambda index: index + 1 if index > 0 else index)),
+        Variant("from-one", _renumber(lambda index: index + 1)),
         Variant("out-of-order", _out_of_order),
     ),
     events.quirk("anth-index-all-zero", TEXT_AND_CALL, _all_zero),
-    events.quirk("anth-interleaved", TWO_CALLS, _interleaved),
+    events.quirk("anth-interleaved", TWO_CALLS, _interleave),
     events.quirk(
         "anth-start-missing",
         TEXT,
-        Variant("absent", _unstarted),
+        Variant("absent", _drop_starts),
         Variant("other-index", _other_index),
     ),
     events.quirk(

@@ -14,7 +14,7 @@ from mockllm.play.quirks.base import (
     Variant,
     drop,
     each_with,
-    parametrised,
+    with_parameters,
 )
 from mockllm.play.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 from mockllm.play.quirks.streams import event, kind, time_at, with_done
@@ -24,7 +24,7 @@ from mockllm.wire.protocols.records import Json
 # Further events
 
 
-@parametrised
+@with_parameters
 def _pings(items: list[Item], _: Context, data: str, name: str | None = "ping") -> list[Item]:
     pinged = []
     for item in items[1:]:
@@ -72,7 +72,7 @@ def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
 
 
 @each_with(list)
-def _padded(item: Item, spaces: int) -> None:
+def _pad(item: Item, spaces: int) -> None:
     if event(item) and kind(item) != "ping":
         text = item.frame().data or ""
         item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
@@ -101,9 +101,7 @@ QUIRKS = (
         Variant("event", _unknown_event),
         Variant("delta", _unknown_delta),
     ),
-    events.quirk(
-        "anth-padded-json", TEXT, Variant("usual", _padded(6)), Variant("wide", _padded(1000))
-    ),
+    events.quirk("anth-padded-json", TEXT, Variant("usual", _pad(6)), Variant("wide", _pad(1000))),
     events.quirk(
         "anth-done-sentinel",
         TEXT,
@@ -127,7 +125,7 @@ def _without_usage(item: Item, *, start: bool, end: bool) -> None:
 _NO_REASON: Json = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
 
 
-@parametrised
+@with_parameters
 def _second_delta(
     items: list[Item], _: Context, *, behind: bool, delta: Json = _NO_REASON
 ) -> list[Item]:
@@ -154,7 +152,7 @@ def _ended_turn(item: Item) -> None:
 _OVERLOADED = StreamError("Overloaded", "overloaded_error")
 
 
-@parametrised
+@with_parameters
 def _error(
     items: list[Item], context: Context, position: Callable[[list[Item]], int]
 ) -> list[Item]:
@@ -177,7 +175,7 @@ def _behind_first_input(items: list[Item]) -> int:
 # A second attempt
 
 
-@parametrised
+@with_parameters
 def _started_twice(
     items: list[Item], _: Context, begun: Callable[[list[Item]], int | None]
 ) -> list[Item]:

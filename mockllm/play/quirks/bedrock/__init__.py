@@ -23,11 +23,11 @@ from mockllm.play.quirks.base import (
     Variant,
     drop,
     each,
-    parametrised,
     quirks_of,
     spread,
+    with_parameters,
 )
-from mockllm.play.quirks.streams import end_position, failed, time_at
+from mockllm.play.quirks.streams import end_in_error, end_position, time_at
 from mockllm.scenario.model import Scenario, UsageSpec
 from mockllm.wire.framing.eventstream import EVENTSTREAM, message
 from mockllm.wire.protocols.base import dumps
@@ -64,7 +64,7 @@ def new_event(at: int, member: str, **fields: object) -> Item:
     return Item(at, {member: {**fields, "p": "abcdefgh"}})
 
 
-def named(member: str) -> Callable[[list[Item]], Iterable[Json]]:
+def events_named(member: str) -> Callable[[list[Item]], Iterable[Json]]:
     """The fields of all events of a name."""
     return lambda items: [value(item) for item in items if name(item) == member]
 
@@ -72,7 +72,7 @@ def named(member: str) -> Callable[[list[Item]], Iterable[Json]]:
 # Errors
 
 
-@parametrised
+@with_parameters
 def _error(items: list[Item], context: Context, member: Json, *, first: bool = False) -> list[Item]:
     """An error in place of the end of the answer, or of all of it."""
     end = end_position((item.data for item in items), context.api)
@@ -96,7 +96,7 @@ def _as_json(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
 _Headers = list[tuple[str, str]]
 
 
-@parametrised
+@with_parameters
 def _frames(
     stream: list[TimedBytes],
     _context: Context,
@@ -138,7 +138,7 @@ def _end_of(stream: list[TimedBytes]) -> int | None:
     return next((at for at, found in enumerate(events) if found), None)
 
 
-def _truncated(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
+def _truncate_end(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
     end = _end_of(stream)
     if end is None:
         return stream
@@ -146,7 +146,7 @@ def _truncated(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
     return [*stream[:end], replace(last, data=last.data[:-2])]
 
 
-def _flipped(at: int) -> BytesChange:
+def _flip_bit(at: int) -> BytesChange:
     """Another bit of a byte in the frame that ends the message."""
 
     def change(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
@@ -162,13 +162,13 @@ def _flipped(at: int) -> BytesChange:
 
 def _wrong_checksum(turn: Turn) -> Turn:
     """The turn whose end cannot be read."""
-    return turn if turn.finish is None else failed(StreamError("a checksum is wrong"))(turn)
+    return turn if turn.finish is None else end_in_error(StreamError("a checksum is wrong"))(turn)
 
 
 # Blocks
 
 
-@parametrised
+@with_parameters
 def _blocks_before(
     items: list[Item], _context: Context, blocks: Callable[[int], Iterable[Item]], count: int
 ) -> list[Item]:
@@ -226,7 +226,7 @@ def _with_start(items: list[Item], _context: Context) -> list[Item]:
 # Calls without arguments
 
 
-@parametrised
+@with_parameters
 def _zero(items: list[Item], _context: Context, input: str) -> list[Item]:
     """A delta with `input` in each call that has none."""
     argued = {index(item) for item in items if "toolUse" in mapping(value(item).get("delta"))}
@@ -258,12 +258,12 @@ def _no_delta(items: list[Item], _context: Context) -> list[Item]:
 # Ends
 
 
-@parametrised
+@with_parameters
 def _stopped_for(items: list[Item], _context: Context, reason: str, *, called: bool) -> list[Item]:
     """Another stop reason, in answers with calls of the client or in those without."""
     starts = (mapping(mapping(value(item).get("start")).get("toolUse")) for item in items)
     if any(use and use.get("type") != "server_tool_use" for use in starts) == called:
-        for fields in named("messageStop")(items):
+        for fields in events_named("messageStop")(items):
             fields["stopReason"] = reason
     return items
 
@@ -295,7 +295,7 @@ def _unknown(item: Item) -> list[Item]:
     return [item, new_event(item.at, "kitUnknown", contentBlockIndex=0)]
 
 
-def _cached(sample: Scenario) -> Scenario:
+def _with_cache_usage(sample: Scenario) -> Scenario:
     (turn,) = sample.turns
     return replace(sample, turns=(replace(turn, usage=UsageSpec(12, 7, 0, 3)),))
 
@@ -333,12 +333,12 @@ QUIRKS: tuple[Quirk, ...] = (
             frames=_error({"error": {"code": "internalError", "message": _MESSAGE}}), as_sent=True
         ),
     ),
-    quirk("bedrock-truncated-frame", samples.TEXT, Variant(bytes=_truncated, as_sent=True)),
+    quirk("bedrock-truncated-frame", samples.TEXT, Variant(bytes=_truncate_end, as_sent=True)),
     quirk(
         "bedrock-wrong-checksum",
         samples.TEXT,
-        Variant("message", bytes=_flipped(-1), expected=_wrong_checksum),
-        Variant("prelude", bytes=_flipped(8), expected=_wrong_checksum),
+        Variant("message", bytes=_flip_bit(-1), expected=_wrong_checksum),
+        Variant("prelude", bytes=_flip_bit(8), expected=_wrong_checksum),
     ),
     quirk(
         "bedrock-json-for-stream",
@@ -346,7 +346,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant(
             bytes=_as_json,
             content_type="application/json",
-            expected=failed(StreamError(_MESSAGE)),
+            expected=end_in_error(StreamError(_MESSAGE)),
         ),
     ),
     quirk(
@@ -364,7 +364,9 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk("bedrock-empty-stop", samples.TEXT_AND_CALL, Variant(bytes=_frames(_without_payload))),
     quirk("bedrock-padding-p", samples.TEXT, each(list, lambda item: value(item).pop("p", None))),
     quirk("bedrock-unknown-event", samples.TEXT, spread(_unknown)),
-    quirk("bedrock-key-twice", _cached(samples.TEXT), each(named("metadata"), _twice)),
+    quirk(
+        "bedrock-key-twice", _with_cache_usage(samples.TEXT), each(events_named("metadata"), _twice)
+    ),
     quirk("bedrock-metadata-twice", samples.TEXT, spread(_metrics_again)),
     quirk("bedrock-no-metadata", samples.TEXT, Variant(frames=_without("metadata"), as_sent=True)),
     quirk("bedrock-no-block-stop", samples.TEXT_AND_CALL, _without("contentBlockStop")),
@@ -407,6 +409,6 @@ QUIRKS: tuple[Quirk, ...] = (
         "bedrock-server-tool-type",
         samples.CALL,
         Variant("service", _blocks_before(_server_tool, 2)),
-        Variant("client", each(named("contentBlockStart"), _client_type)),
+        Variant("client", each(events_named("contentBlockStart"), _client_type)),
     ),
 )

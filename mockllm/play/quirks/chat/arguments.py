@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mockllm.core.turn import ToolCall
-from mockllm.play.quirks.base import Context, Item, Tolerance, Variant, each, parametrised
+from mockllm.play.quirks.base import Context, Item, Tolerance, Variant, each, with_parameters
 from mockllm.play.quirks.chat import chunks
 from mockllm.play.quirks.samples import CALL, TWO_CALLS, ZERO
 from mockllm.play.quirks.streams import with_calls
@@ -38,10 +38,10 @@ def _null_together(items: list[Item], _: Context) -> list[Item]:
                 opening.function["arguments"] = None
             gone += [opening for opening in others if opening.choice.item is not first.choice.item]
             first.choice.delta["tool_calls"] += [{**opening.entry} for opening in gone]
-    return chunks.removed(items, gone)
+    return chunks.without_fragments(items, gone)
 
 
-@parametrised
+@with_parameters
 def _no_arguments(
     items: list[Item], _: Context, change: Callable[[chunks.CallFragment], object]
 ) -> list[Item]:
@@ -49,7 +49,7 @@ def _no_arguments(
     empty = [call for call in chunks.calls(items) if _text_of(call) in ("", "{}")]
     for opening, *_others in empty:
         change(opening)
-    return chunks.removed(items, [fragment for call in empty for fragment in call[1:]])
+    return chunks.without_fragments(items, [fragment for call in empty for fragment in call[1:]])
 
 
 def _as_object(items: list[Item], _: Context) -> list[Item]:
@@ -59,7 +59,7 @@ def _as_object(items: list[Item], _: Context) -> list[Item]:
         if isinstance(value, dict):
             call[0].function["arguments"] = value
             gone += call[1:]
-    return chunks.removed(items, gone)
+    return chunks.without_fragments(items, gone)
 
 
 def _before_name(call: list[chunks.CallFragment]) -> None:
@@ -85,7 +85,7 @@ def _whole_arguments(choice: chunks.Choice, items: list[Item]) -> list[tuple[int
     return [(call[0].entry["index"], _text_of(call)) for call in own if _text_of(call)]
 
 
-def _repeated(items: list[Item], _: Context) -> list[Item]:
+def _repeat_arguments(items: list[Item], _: Context) -> list[Item]:
     original = items
     for choice in chunks.finishes(original):
         new = [
@@ -94,7 +94,7 @@ def _repeated(items: list[Item], _: Context) -> list[Item]:
             )
             for index, text in _whole_arguments(choice, original)
         ]
-        items = chunks.inserted(items, choice.item, new, before=True)
+        items = chunks.insert(items, choice.item, new, before=True)
     return items
 
 
@@ -131,7 +131,7 @@ def _without_prefix(texts: Sequence[str]) -> list[str] | None:
     """Fragments without the first characters of the arguments. None where the rest is not
     malformed: it is empty, or an object."""
     rest = "".join(texts)[_PREFIX:]
-    return _malformed(texts, slice(_PREFIX, None)) if rest.strip() else None
+    return _malformed_fragments(texts, slice(_PREFIX, None)) if rest.strip() else None
 
 
 def _front(texts: Sequence[str]) -> list[str] | None:
@@ -139,10 +139,10 @@ def _front(texts: Sequence[str]) -> list[str] | None:
     malformed."""
     size = len("".join(texts))
     end = max(1, size * 7 // 10)
-    return None if end >= size else _malformed(texts, slice(0, end))
+    return None if end >= size else _malformed_fragments(texts, slice(0, end))
 
 
-def _malformed(texts: Sequence[str], piece: slice) -> list[str] | None:
+def _malformed_fragments(texts: Sequence[str], piece: slice) -> list[str] | None:
     """The fragments of a piece of the arguments; None where it is an object."""
     if json_object("".join(texts)[piece]) is not None:
         return None
@@ -170,10 +170,10 @@ def _lost_prefix(items: list[Item], _: Context) -> list[Item]:
         kept = _without_prefix([fragment.arguments for fragment in call])
         if kept is not None:
             gone += _set_arguments(call, kept)
-    return chunks.removed(items, gone)
+    return chunks.without_fragments(items, gone)
 
 
-@parametrised
+@with_parameters
 def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
     """Cuts the arguments of the last call of each choice that finishes. A token limit cuts the end
     of an answer only, so earlier calls stay complete.
@@ -194,7 +194,7 @@ def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
         gone += _set_arguments(call, front)
         for choice in ends:
             choice.fields["finish_reason"] = finish or choice.fields["finish_reason"]
-    return chunks.removed(items, gone)
+    return chunks.without_fragments(items, gone)
 
 
 QUIRKS = (
@@ -221,7 +221,7 @@ QUIRKS = (
     chunks.quirk(
         "chat-args-repeated-at-end",
         CALL,
-        Variant(frames=_repeated, tolerated=_JOINED),
+        Variant(frames=_repeat_arguments, tolerated=_JOINED),
         Variant("with-finish", _repeated_in_finish, tolerated=_JOINED),
     ),
     chunks.quirk("chat-args-lost-prefix", CALL, Variant(frames=_lost_prefix, as_sent=True)),

@@ -130,7 +130,7 @@ def with_delta(choice: Choice, delta: Json) -> Item:
     return item.copy()
 
 
-def inserted(
+def insert(
     items: Sequence[Item], anchor: Item, new: Iterable[Item], *, before: bool = False
 ) -> list[Item]:
     """The items with `new` ones after (or `before`) `anchor`, which is found by identity."""
@@ -139,7 +139,7 @@ def inserted(
     return [*items[:index], *new, *items[index:]]
 
 
-def removed(items: Sequence[Item], gone: Iterable[CallFragment]) -> list[Item]:
+def without_fragments(items: Sequence[Item], gone: Iterable[CallFragment]) -> list[Item]:
     """The items without some fragments, and without the chunks that are empty then."""
     emptied: set[int] = set()
     for fragment in gone:
@@ -162,7 +162,7 @@ def whole(items: Sequence[Item]) -> list[Item]:
             text = "".join(fragment.arguments for fragment in (opening, *others))
             opening.function["arguments"] = text
             gone += others
-    return removed(items, gone)
+    return without_fragments(items, gone)
 
 
 def contiguous(items: Sequence[Item]) -> list[Item]:
@@ -181,7 +181,7 @@ def contiguous(items: Sequence[Item]) -> list[Item]:
             before = latest[index]
             before.function["arguments"] = before.arguments + fragment.arguments
             gone.append(fragment)
-    return removed(items, gone)
+    return without_fragments(items, gone)
 
 
 def _has_content(chunk: Json) -> bool:

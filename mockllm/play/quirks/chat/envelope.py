@@ -14,7 +14,7 @@ from mockllm.play.quirks.base import (
     Variant,
     each,
     each_with,
-    parametrised,
+    with_parameters,
 )
 from mockllm.play.quirks.chat import chunks
 from mockllm.play.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
@@ -29,17 +29,17 @@ def _one_chunk(items: list[Item], context: Context) -> list[Item]:
         answers.setdefault(call[0].choice.index, []).append(call)
     for several in answers.values():
         if len(several) > 1:
-            items = _joined(items, several)
+            items = _join_calls(items, several)
     return items
 
 
-def _joined(items: list[Item], several: list[list[chunks.CallFragment]]) -> list[Item]:
+def _join_calls(items: list[Item], several: list[list[chunks.CallFragment]]) -> list[Item]:
     parts = [fragment for call in several for fragment in call]
     indexes = {id(item): index for index, item in enumerate(items)}
     last = max(parts, key=lambda fragment: indexes[id(fragment.choice.item)])
     entries = sorted(map(_whole, several), key=lambda entry: int(entry["index"]))
     chunk = chunks.with_delta(last.choice, {"tool_calls": entries})
-    return chunks.removed(chunks.inserted(items, last.choice.item, [chunk]), parts)
+    return chunks.without_fragments(chunks.insert(items, last.choice.item, [chunk]), parts)
 
 
 def _whole(call: Iterable[chunks.CallFragment]) -> Json:
@@ -48,7 +48,7 @@ def _whole(call: Iterable[chunks.CallFragment]) -> Json:
     return {**first.entry, "function": {**first.function, "arguments": arguments}}
 
 
-def _interleaved(items: list[Item], context: Context) -> list[Item]:
+def _interleave(items: list[Item], context: Context) -> list[Item]:
     queues: dict[tuple[int, int], list[Item]] = {}
     for fragment in chunks.fragments(items):
         if _is_only(fragment):
@@ -85,7 +85,7 @@ def _function_null(items: list[Item], context: Context) -> list[Item]:
     for opening in chunks.openings(items):
         entry = {"index": opening.entry["index"], "function": None}
         chunk = chunks.with_delta(opening.choice, {"tool_calls": [entry]})
-        items = chunks.inserted(items, opening.choice.item, [chunk])
+        items = chunks.insert(items, opening.choice.item, [chunk])
     return items
 
 
@@ -123,7 +123,7 @@ def _async_filter(items: list[Item], context: Context) -> list[Item]:
             start = lengths.get(choice.index, 0)
             lengths[choice.index] = start + len(text)
             result = _filter_result(choice, start, start + len(text))
-            items = chunks.inserted(items, choice.item, [result])
+            items = chunks.insert(items, choice.item, [result])
     return items
 
 
@@ -257,7 +257,7 @@ def _ids_change(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-@parametrised
+@with_parameters
 def _two_choices(items: list[Item], context: Context, *, first: bool) -> list[Item]:
     if any(choice.index for choice in chunks.choices_of(items)):
         return items
@@ -316,7 +316,7 @@ def _progress(items: list[Item], context: Context) -> list[Item]:
     if first is None:
         return items
     data = {"tool": "web_search", "label": "Searching", "status": "running"}
-    return chunks.inserted(
+    return chunks.insert(
         items, first.item, [Item(first.item.at, data, event="agent.tool.progress")]
     )
 
@@ -325,7 +325,7 @@ def _progress(items: list[Item], context: Context) -> list[Item]:
 
 QUIRKS = (
     chunks.quirk("chat-two-calls-one-chunk", TWO_CALLS, _one_chunk),
-    chunks.quirk("chat-calls-interleaved", TWO_CALLS, _interleaved),
+    chunks.quirk("chat-calls-interleaved", TWO_CALLS, _interleave),
     chunks.quirk("chat-role-every-chunk", TEXT, each(chunks.choices_of, _role_everywhere)),
     chunks.quirk(
         "chat-role-null-empty-never",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mockllm.core.turn import TokenUsage
-from mockllm.play.quirks.base import Context, Item, Variant, drop, each, parametrised
+from mockllm.play.quirks.base import Context, Item, Variant, drop, each, with_parameters
 from mockllm.play.quirks.chat import chunks
 from mockllm.play.quirks.samples import CALL, TEXT
 from mockllm.play.quirks.streams import DONE
@@ -63,7 +63,7 @@ def _empty_choices(items: list[Item], context: Context) -> list[Item]:
     return items if chunk is None else _without_nulls(items)
 
 
-@parametrised
+@with_parameters
 def _no_choices(items: list[Item], context: Context, *, null: bool) -> list[Item]:
     items, chunk = _with_usage(items, context)
     if chunk is not None and null:
@@ -106,8 +106,8 @@ def _cumulative(items: list[Item], context: Context) -> list[Item]:
     return [item for item in items if not is_usage_chunk(item)]
 
 
-@parametrised
-def _wiped(items: list[Item], context: Context, *, null: bool) -> list[Item]:
+@with_parameters
+def _wipe_usage(items: list[Item], context: Context, *, null: bool) -> list[Item]:
     items, chunk = _with_usage(items, context)
     if chunk is None:
         return items
@@ -134,8 +134,8 @@ USAGE = (
     chunks.quirk(
         "usage-wiped-by-trailing-chunk",
         TEXT,
-        Variant("absent", _wiped(null=False)),
-        Variant("null", _wiped(null=True)),
+        Variant("absent", _wipe_usage(null=False)),
+        Variant("null", _wipe_usage(null=True)),
     ),
 )
 
@@ -145,7 +145,7 @@ def is_finish_chunk(choice: chunks.Choice) -> bool:
     return not choice.delta and len(choice.item.data["choices"]) == 1
 
 
-@parametrised
+@with_parameters
 def _never(items: list[Item], context: Context, *, done: bool, usage: bool = False) -> list[Item]:
     finished = chunks.finishes(items)
     if not finished:
@@ -182,7 +182,7 @@ def _after_finish(items: list[Item], context: Context) -> list[Item]:
             if moved is not None:
                 moved.at = choice.item.at
                 others = [item for item in items if item is not moved]
-                items = chunks.inserted(others, choice.item, [moved])
+                items = chunks.insert(others, choice.item, [moved])
         elif _is_text(choice):
             last[choice.index] = choice.item
     return items
@@ -202,7 +202,7 @@ def _stop_with_tools(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-@parametrised
+@with_parameters
 def _finish_sent(items: list[Item], context: Context, values: Mapping[str, str]) -> list[Item]:
     for choice in chunks.finishes(items):
         reason = choice.fields["finish_reason"]
@@ -232,7 +232,7 @@ def _with_last_delta(items: list[Item], context: Context) -> list[Item]:
     return [item for item in items if id(item) not in gone]
 
 
-def _unfinished(items: list[Item]) -> list[chunks.Choice]:
+def _unfinished_choices(items: list[Item]) -> list[chunks.Choice]:
     return [
         choice
         for choice in chunks.choices_of(items)
@@ -242,7 +242,7 @@ def _unfinished(items: list[Item]) -> list[chunks.Choice]:
 
 def _twice(items: list[Item], context: Context) -> list[Item]:
     for choice in chunks.finishes(items):
-        items = chunks.inserted(items, choice.item, [_second_finish(choice)])
+        items = chunks.insert(items, choice.item, [_second_finish(choice)])
     return items
 
 
@@ -260,7 +260,7 @@ def _twice_with_usage(items: list[Item], context: Context) -> list[Item]:
     if context.turn.usage is not None:
         second.data["usage"] = write_usage(context.turn.usage)
         items = [item for item in items if not is_usage_chunk(item)]
-    return chunks.inserted(items, finished[-1].item, [second])
+    return chunks.insert(items, finished[-1].item, [second])
 
 
 QUIRKS = (
@@ -278,8 +278,13 @@ QUIRKS = (
     chunks.quirk(
         "chat-finish-key-absent",
         TEXT,
-        Variant("absent", each(_unfinished, lambda choice: choice.fields.pop("finish_reason"))),
-        Variant("empty", each(_unfinished, lambda choice: choice.fields.update(finish_reason=""))),
+        Variant(
+            "absent", each(_unfinished_choices, lambda choice: choice.fields.pop("finish_reason"))
+        ),
+        Variant(
+            "empty",
+            each(_unfinished_choices, lambda choice: choice.fields.update(finish_reason="")),
+        ),
     ),
     chunks.quirk(
         "chat-finish-twice",

@@ -15,7 +15,7 @@ from mockllm.play.quirks.base import (
     Variant,
     each,
     each_with,
-    parametrised,
+    with_parameters,
 )
 from mockllm.play.quirks.chat import chunks
 from mockllm.play.quirks.samples import CALL, TWO_CALLS
@@ -68,7 +68,7 @@ def _same_one_chunk(items: list[Item], _: Context) -> list[Item]:
         for fragment in others:
             gone.append(fragment)
             first.choice.delta["tool_calls"].append({**fragment.entry})
-    return _zero(chunks.removed(items, gone))
+    return _zero(chunks.without_fragments(items, gone))
 
 
 def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
@@ -81,15 +81,15 @@ def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
             opening.function["arguments"] = moved.pop(0).arguments
         entries[after:after] = [{**fragment.entry} for fragment in moved]
         gone += others
-    return chunks.removed(items, gone)
+    return chunks.without_fragments(items, gone)
 
 
 @each_with(chunks.fragments)
-def _indexed(fragment: chunks.CallFragment, number: Callable[[int], int]) -> None:
+def _renumber(fragment: chunks.CallFragment, number: Callable[[int], int]) -> None:
     fragment.entry["index"] = number(fragment.entry["index"])
 
 
-def _reversed(own: list[chunks.CallFragment]) -> None:
+def _reverse_entries(own: list[chunks.CallFragment]) -> None:
     """Swaps the entries between the chunks; the chunks keep their positions."""
     ordered = sorted(own, key=lambda fragment: -fragment.entry["index"])
     entries = [{**fragment.entry} for fragment in ordered]
@@ -184,7 +184,7 @@ def _all_of(name: object) -> tuple[str, str] | None:
     return ("", name) if isinstance(name, str) and name else None
 
 
-@parametrised
+@with_parameters
 def _name_after(
     items: list[Item],
     _: Context,
@@ -209,7 +209,7 @@ def _name_after(
         function = {"name": pieces[1], "arguments": ""}
         calls = [{"index": opening.entry["index"], "function": function}]
         chunk = chunks.with_delta(opening.choice, {"tool_calls": calls})
-        items = chunks.inserted(items, opening.choice.item, [chunk])
+        items = chunks.insert(items, opening.choice.item, [chunk])
     return items
 
 
@@ -247,11 +247,11 @@ QUIRKS = (
     chunks.quirk(
         "chat-index-from-one",
         TWO_CALLS,
-        _indexed(lambda index: index + 1),
-        Variant("gap", _indexed(lambda index: 2 * index)),
-        Variant("negative", _indexed(lambda index: index - 1)),
+        _renumber(lambda index: index + 1),
+        Variant("gap", _renumber(lambda index: 2 * index)),
+        Variant("negative", _renumber(lambda index: index - 1)),
     ),
-    chunks.quirk("chat-index-reversed", TWO_CALLS, each(chunks.by_choice, _reversed)),
+    chunks.quirk("chat-index-reversed", TWO_CALLS, each(chunks.by_choice, _reverse_entries)),
     chunks.quirk("chat-id-repeated", CALL, each(chunks.continuations, _id_repeated)),
     chunks.quirk(
         "chat-id-new-every-chunk",

@@ -13,8 +13,8 @@ from mockllm.play.quirks.base import (
     Tolerance,
     Variant,
     drop,
-    parametrised,
     quirks_of,
+    with_parameters,
 )
 from mockllm.play.quirks.streams import DONE, event, kind, last
 from mockllm.scenario.model import Api
@@ -50,7 +50,7 @@ def _zero(items: list[Item]) -> set[object]:
     return {index for index, text in texts.items() if text in ("", "{}")}
 
 
-@parametrised
+@with_parameters
 def _zero_args(
     items: list[Item], context: Context, start: str | None, delta: str | None
 ) -> list[Item]:
@@ -87,8 +87,8 @@ def _index_zero(items: list[Item], context: Context) -> list[Item]:
 # The end
 
 
-@parametrised
-def _ended(
+@with_parameters
+def _end_with(
     items: list[Item], context: Context, finish: str, error: str | None = None
 ) -> list[Item]:
     end = last(items, "message-end")
@@ -98,7 +98,7 @@ def _ended(
     return items
 
 
-def _billed(items: list[Item], context: Context) -> list[Item]:
+def _bill_fewer(items: list[Item], context: Context) -> list[Item]:
     """Counts instructions of the service as tokens that are not billed."""
     end = last(items, "message-end")
     usage = mapping(mapping(items[end].data.get("delta")).get("usage")) if end is not None else {}
@@ -134,16 +134,16 @@ QUIRKS: tuple[Quirk, ...] = (
         "cohere-two-usages",
         samples.TEXT,
         Variant(
-            frames=_billed,
+            frames=_bill_fewer,
             tolerated=(Tolerance("what is billed is a right count, too", _billed_turn),),
         ),
     ),
     quirk(
         "cohere-error-finish",
         samples.TEXT,
-        Variant("error", _ended("ERROR", "the model failed"), as_sent=True),
-        Variant("bare", _ended("ERROR"), as_sent=True),
-        Variant("timeout", _ended("TIMEOUT"), as_sent=True),
+        Variant("error", _end_with("ERROR", "the model failed"), as_sent=True),
+        Variant("bare", _end_with("ERROR"), as_sent=True),
+        Variant("timeout", _end_with("TIMEOUT"), as_sent=True),
     ),
     quirk("cohere-no-done", samples.TEXT, drop(lambda item: item.data == DONE)),
 )

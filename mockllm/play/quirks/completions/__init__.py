@@ -17,8 +17,8 @@ from mockllm.play.quirks.base import (
     Variant,
     drop,
     each,
-    parametrised,
     quirks_of,
+    with_parameters,
 )
 from mockllm.play.quirks.samples import TEXT
 from mockllm.play.quirks.streams import DONE
@@ -53,7 +53,7 @@ def _finishes(items: list[Item]) -> list[Choice]:
 # Identity
 
 
-@parametrised
+@with_parameters
 def _ids(items: list[Item], context: Context, name: Callable[[int], str]) -> list[Item]:
     for number, item in enumerate(_chunks(items)):
         item.data["id"] = name(number)
@@ -63,7 +63,7 @@ def _ids(items: list[Item], context: Context, name: Callable[[int], str]) -> lis
 # Texts and finish reasons
 
 
-@parametrised
+@with_parameters
 def _last_text(items: list[Item], context: Context, *, null: bool) -> list[Item]:
     for _, choice in _finishes(items):
         if not choice["text"]:
@@ -93,7 +93,7 @@ def _finish_twice(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-@parametrised
+@with_parameters
 def _never(items: list[Item], context: Context, *, done: bool) -> list[Item]:
     """Sends no finish reason, and perhaps nothing of what follows it."""
     finishes = [item for item, _ in _finishes(items)]
@@ -109,7 +109,7 @@ def _empty_finish(pair: Choice) -> None:
 # Choices
 
 
-@parametrised
+@with_parameters
 def _without_choices(items: list[Item], context: Context, *, null: bool) -> list[Item]:
     """Sends a chunk without choices after the one with the finish reason, and null as the choices
     of the chunk with the usage."""
@@ -124,7 +124,7 @@ def _without_choices(items: list[Item], context: Context, *, null: bool) -> list
     return items
 
 
-@parametrised
+@with_parameters
 def _two_choices(items: list[Item], context: Context, *, first: bool) -> list[Item]:
     if any(choice["index"] for _, choice in _choices(items)):
         return items

@@ -19,7 +19,7 @@ from mockllm.play.quirks.base import (
 )
 from mockllm.play.quirks.framing import changes as change
 from mockllm.play.quirks.samples import CALL, TEXT, UNICODE
-from mockllm.play.quirks.streams import failed, separated, without_finish
+from mockllm.play.quirks.streams import end_in_error, separate_characters, without_finish
 from mockllm.scenario.model import Api
 from mockllm.wire.protocols import PROTOCOLS
 
@@ -37,7 +37,7 @@ _WITH_EVENTS = tuple(api for api in PROTOCOLS if api != "ollama")
 
 
 def _separators(name: str, characters: str) -> Variant:
-    return Variant(name, frames=separated(characters), as_sent=True)
+    return Variant(name, frames=separate_characters(characters), as_sent=True)
 
 
 def _last_discarded(turn: Turn, api: Api) -> Turn:
@@ -126,13 +126,13 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk_of_streams(
         "sse-huge-event",
         TEXT,
-        Variant("300-kb", bytes=change.padded(300_000)),
-        Variant("1-mb", bytes=change.padded(1_200_000)),
+        Variant("300-kb", bytes=change.pad_event(300_000)),
+        Variant("1-mb", bytes=change.pad_event(1_200_000)),
     ),
     quirk_of_streams(
         "sse-chunk-boundaries",
         TEXT,
-        Variant("glued", bytes=change.glued),
+        Variant("glued", bytes=change.join_writes),
         Variant("bytewise", bytes=change.bytewise, writes=True),
     ),
     quirk(
@@ -151,10 +151,12 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk_of_chat(
         "sse-done-variants",
         TEXT,
-        Variant("no-space", bytes=change.done(lambda _, rest: b"data:[DONE]" + rest)),
-        Variant("trailing-space", bytes=change.done(lambda _, rest: b"data: [DONE] " + rest)),
-        Variant("twice", bytes=change.done(lambda line, rest: (line + rest) * 2)),
-        Variant("unterminated", bytes=change.done(lambda line, _: line)),
+        Variant("no-space", bytes=change.rewrite_done(lambda _, rest: b"data:[DONE]" + rest)),
+        Variant(
+            "trailing-space", bytes=change.rewrite_done(lambda _, rest: b"data: [DONE] " + rest)
+        ),
+        Variant("twice", bytes=change.rewrite_done(lambda line, rest: (line + rest) * 2)),
+        Variant("unterminated", bytes=change.rewrite_done(lambda line, _: line)),
     ),
     quirk_of_streams(
         "sse-cut",
@@ -164,7 +166,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant("reset", bytes=change.cut_short, ending="reset", as_sent=True),
     ),
     quirk_of_streams(
-        "sse-malformed-json", TEXT, Variant(bytes=change.break_json, expected=failed(_BROKEN))
+        "sse-malformed-json", TEXT, Variant(bytes=change.break_json, expected=end_in_error(_BROKEN))
     ),
     quirk_of_streams(
         "sse-content-type",

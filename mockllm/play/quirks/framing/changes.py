@@ -15,7 +15,7 @@ from itertools import cycle, pairwise
 from mockllm.core.errors import StreamFormatError
 from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import json_bytes
-from mockllm.play.quirks.base import BytesChange, Context, parametrised
+from mockllm.play.quirks.base import BytesChange, Context, with_parameters
 from mockllm.play.quirks.streams import end_position
 from mockllm.wire.framing.carrier import Carrier
 from mockllm.wire.framing.json_array import JSON_ARRAY
@@ -81,7 +81,7 @@ def _in_middle(
 # Lines
 
 
-@parametrised
+@with_parameters
 def line_ends(stream: list[TimedBytes], _context: Context, *ends: bytes) -> list[TimedBytes]:
     """Ends the lines with `ends`, one after the other, over and over."""
     next_end = cycle(ends)
@@ -131,7 +131,7 @@ def _block(at: int, lines: Sequence[bytes], end: bytes) -> TimedBytes:
     return TimedBytes(at, end.join([*lines, end]))
 
 
-@parametrised
+@with_parameters
 def between(stream: list[TimedBytes], _context: Context, *lines: bytes) -> list[TimedBytes]:
     """Adds a block of these lines before every event but the first, or before the only one."""
     events = [index for index, timed in enumerate(stream) if _is_event(timed)]
@@ -145,7 +145,7 @@ def between(stream: list[TimedBytes], _context: Context, *lines: bytes) -> list[
     return changed
 
 
-@parametrised
+@with_parameters
 def first(stream: list[TimedBytes], _context: Context, *lines: bytes) -> list[TimedBytes]:
     """Adds a block of these lines before the first event."""
     if not any(map(_is_event, stream)):
@@ -198,7 +198,7 @@ def _spread(timed: TimedBytes) -> TimedBytes:
 # Comments that have no blank line behind them
 
 
-@parametrised
+@with_parameters
 def comment_before(stream: list[TimedBytes], _context: Context, comment: bytes) -> list[TimedBytes]:
     """Adds a comment directly before the lines of every event but the first."""
     events = [number for number, timed in enumerate(stream) if _data_lines(timed)]
@@ -210,7 +210,7 @@ def comment_before(stream: list[TimedBytes], _context: Context, comment: bytes) 
     ]
 
 
-@parametrised
+@with_parameters
 def comment_inside(stream: list[TimedBytes], context: Context, comment: bytes) -> list[TimedBytes]:
     """Spreads the JSON of each event over several data lines, and adds a comment after the first
     and the last of them."""
@@ -244,8 +244,8 @@ def _end_of_line(timed: TimedBytes) -> bytes:
 # Events
 
 
-@parametrised
-def padded(stream: list[TimedBytes], context: Context, size: int) -> list[TimedBytes]:
+@with_parameters
+def pad_event(stream: list[TimedBytes], context: Context, size: int) -> list[TimedBytes]:
     """Puts `size` spaces before the last brace of the event in the middle."""
 
     def longer(payload: bytes) -> bytes:
@@ -293,8 +293,8 @@ def no_final_blank(stream: list[TimedBytes], _context: Context) -> list[TimedByt
     return [*stream[:last], TimedBytes(stream[last].at, ended)]
 
 
-@parametrised
-def done(
+@with_parameters
+def rewrite_done(
     stream: list[TimedBytes], _context: Context, write: Callable[[bytes, bytes], bytes]
 ) -> list[TimedBytes]:
     """Changes the bytes of `[DONE]`.
@@ -317,7 +317,7 @@ def _rewritten(timed: TimedBytes, write: Callable[[bytes, bytes], bytes]) -> Tim
 # Writes
 
 
-def glued(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
+def join_writes(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
     """Joins the whole stream into one write, at the time of the last one."""
     return [TimedBytes(stream[-1].at, b"".join(timed.data for timed in stream))] if stream else []
 

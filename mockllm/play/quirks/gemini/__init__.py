@@ -14,12 +14,12 @@ from mockllm.play.quirks.base import (
     Item,
     Quirk,
     Variant,
-    parametrised,
     spread,
+    with_parameters,
 )
 from mockllm.play.quirks.gemini import chunks
 from mockllm.play.quirks.samples import CALL, TEXT, TWO_SAME, ZERO
-from mockllm.play.quirks.streams import ARGUMENTS_AS_TEXT, failed, time_at, with_done
+from mockllm.play.quirks.streams import ARGUMENTS_AS_TEXT, end_in_error, time_at, with_done
 from mockllm.wire.protocols.gemini.fields import ARRAY_END, ARRAY_SEPARATOR, SAFETY_RATINGS, compact
 from mockllm.wire.protocols.gemini.partial import cut
 from mockllm.wire.protocols.records import Json
@@ -29,13 +29,13 @@ from mockllm.wire.protocols.values import mapping
 
 
 def _each_call(change: Callable[[Json], None], wanted: Callable[[Json], bool]) -> FramesChange:
-    def changed(item: Item) -> Item:
+    def change_calls(item: Item) -> Item:
         changing = [call for call in chunks.calls(item) if wanted(call)]
         for call in changing:
             change(call)
         return chunks.with_wire_json(item) if changing else item
 
-    return lambda items, _: [changed(item) for item in items]
+    return lambda items, _: [change_calls(item) for item in items]
 
 
 def _has_no_args(call: Json) -> bool:
@@ -53,7 +53,7 @@ def _partial(items: list[Item], _: Context) -> list[Item]:
         if changed and chunks.is_empty_end(item) and chunks.parts(changed[-1]) == [_END]:
             changed[-1] = chunks.with_parts(item, [_END])
         else:
-            changed += _fragmented(item)
+            changed += _fragment_arguments(item)
     return changed
 
 
@@ -62,7 +62,7 @@ _END: Json = {"functionCall": {}}
 _FRAGMENT = 16  # characters of JSON in each fragment, about
 
 
-def _fragmented(item: Item) -> list[Item]:
+def _fragment_arguments(item: Item) -> list[Item]:
     call = chunks.call_of(item)
     args = call.get("args") if call else None
     if call is None or not isinstance(args, dict):
@@ -109,7 +109,7 @@ def _same_tool(before: Item, item: Item) -> bool:
 def _empty_text(items: list[Item], _: Context) -> list[Item]:
     changed: list[Item] = []
     for item in items:
-        if chunks.is_empty_end(item) and _called(changed):
+        if chunks.is_empty_end(item) and _has_calls(changed):
             changed.append(chunks.with_parts(item, [chunks.EMPTY], _only_content))
         changed.append(item)
     return changed
@@ -120,7 +120,7 @@ def _only_content(candidate: Json) -> None:
         del candidate[name]
 
 
-def _called(items: Sequence[Item]) -> bool:
+def _has_calls(items: Sequence[Item]) -> bool:
     return any(True for item in items for _ in chunks.calls(item))
 
 
@@ -134,7 +134,7 @@ def _with_call(items: list[Item], _: Context) -> list[Item]:
     return changed
 
 
-@parametrised
+@with_parameters
 def _nothing_but(items: list[Item], _: Context, change: Callable[[Item], Item]) -> list[Item]:
     position = chunks.end_position(items)
     if position == len(items) or not chunks.finish(items[position]):
@@ -157,7 +157,7 @@ def _candidate(*, reason: str, content: Json | None = None, **more: Any) -> Call
 _BLOCK = "PROHIBITED_CONTENT"
 
 
-def _blocked(item: Item) -> Item:
+def _block(item: Item) -> Item:
     new = chunks.without_candidates(item)
     usage = new.data.get("usageMetadata")
     if isinstance(usage, dict):
@@ -181,7 +181,7 @@ def _usage_only(items: list[Item], _: Context) -> list[Item]:
 # Framing
 
 
-def _commented(item: Item) -> list[Item]:
+def _add_comment(item: Item) -> list[Item]:
     return [Item(item.at, comment="keep-alive"), item] if chunks.chunk(item) else [item]
 
 
@@ -213,7 +213,7 @@ def _array(items: list[Item], context: Context) -> list[Item]:
 _OVERLOADED = StreamError("The model is overloaded. Please try again later.", "UNAVAILABLE", "503")
 
 
-@parametrised
+@with_parameters
 def _raw_error(items: list[Item], _: Context, position: Callable[[list[Item]], int]) -> list[Item]:
     """An error as lines of JSON in position of all chunks from a position on."""
     if any(item.raw is not None for item in items):
@@ -276,7 +276,7 @@ QUIRKS: tuple[Quirk, ...] = (
     chunks.quirk(
         "gem-strict-framing",
         TEXT,
-        Variant("comments", spread(_commented)),
+        Variant("comments", spread(_add_comment)),
         Variant("id-lines", _id_lines),
         Variant("done", with_done(lambda items: chunks.end_position(items) < len(items))),
     ),
@@ -287,9 +287,9 @@ QUIRKS: tuple[Quirk, ...] = (
             "behind-text",
             _raw_error(chunks.behind_first),
             as_sent=True,
-            expected=failed(_OVERLOADED),
+            expected=end_in_error(_OVERLOADED),
         ),
-        Variant("first", _raw_error(lambda _: 0), as_sent=True, expected=failed(_OVERLOADED)),
+        Variant("first", _raw_error(lambda _: 0), as_sent=True, expected=end_in_error(_OVERLOADED)),
     ),
     chunks.quirk("gem-array-form", TEXT, Variant(frames=_array, content_type="application/json")),
     chunks.quirk(
@@ -312,7 +312,7 @@ QUIRKS: tuple[Quirk, ...] = (
             _nothing_but(_candidate(reason="SAFETY", safetyRatings=SAFETY_RATINGS)),
             as_sent=True,
         ),
-        Variant("no-candidates", _nothing_but(_blocked), as_sent=True),
+        Variant("no-candidates", _nothing_but(_block), as_sent=True),
         Variant("usage-only", _usage_only),
     ),
 )

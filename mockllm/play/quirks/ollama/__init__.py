@@ -18,13 +18,18 @@ from mockllm.play.quirks.base import (
     Tolerance,
     Variant,
     each,
-    parametrised,
     quirks_of,
     spread,
+    with_parameters,
 )
 from mockllm.play.quirks.framing.changes import line_ends
 from mockllm.play.quirks.samples import CALL, REASONING, TEXT, TWO_CALLS
-from mockllm.play.quirks.streams import ARGUMENTS_AS_TEXT, end_position, separated, time_at
+from mockllm.play.quirks.streams import (
+    ARGUMENTS_AS_TEXT,
+    end_position,
+    separate_characters,
+    time_at,
+)
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import objects
@@ -165,7 +170,7 @@ def _done_false(end: Json) -> None:
     end.pop("done_reason", None)
 
 
-def _called(items: list[Item], context: Context) -> list[Item]:
+def _finish_with_tool_calls(items: list[Item], context: Context) -> list[Item]:
     if not list(_every_call(items)):
         return items
     return _in_last(lambda end: end.update(done_reason="tool_calls"))(items, context)
@@ -183,7 +188,7 @@ def _without_usual_reason(end: Json) -> None:
 _FAILED = "llama runner process has terminated: exit status 2"
 
 
-@parametrised
+@with_parameters
 def _error_line(items: list[Item], context: Context, error: str, *, at_end: bool) -> list[Item]:
     """Puts an error in place of the end of an answer, or of all of it."""
     position = _last(items)
@@ -205,7 +210,7 @@ QUIRKS: tuple[Quirk, ...] = (
         "ollama-line-separators",
         TEXT,
         # JSON may hold them as they are.
-        Variant(frames=separated("\u2028\u2029\u0085"), as_sent=True),
+        Variant(frames=separate_characters("\u2028\u2029\u0085"), as_sent=True),
     ),
     quirk("ollama-calls-in-last", CALL, _with_last),
     quirk("ollama-calls-one-object", TWO_CALLS, _in_one),
@@ -247,7 +252,7 @@ QUIRKS: tuple[Quirk, ...] = (
             ),
         ),
     ),
-    quirk("ollama-done-reason", CALL, Variant(frames=_called, as_sent=True)),
+    quirk("ollama-done-reason", CALL, Variant(frames=_finish_with_tool_calls, as_sent=True)),
     quirk(
         "ollama-counts-missing",
         TEXT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mockllm.play.quirks.base import Context, FramesChange, Item, drop, parametrised, quirks_of
+from mockllm.play.quirks.base import Context, FramesChange, Item, drop, quirks_of, with_parameters
 from mockllm.play.quirks.streams import at_times_of, event, kind
 from mockllm.wire.protocols.openai_responses.parts import (
     INPUTS,
@@ -90,8 +90,10 @@ def value_key(item: Item) -> tuple[str, ...]:
 # Changes
 
 
-@parametrised
-def numbered(items: list[Item], context: Context, change: FramesChange) -> list[Item]:
+@with_parameters
+def with_consecutive_numbers(
+    items: list[Item], context: Context, change: FramesChange
+) -> list[Item]:
     """The change with consecutive sequence numbers after it inserted, dropped or moved events."""
     before = list(items)
     first = min(_numbers(before), default=0)
@@ -125,10 +127,10 @@ def rename(item: Item, type: str) -> None:
 def without(*types: str) -> FramesChange:
     """A change that removes all events of these types."""
 
-    return numbered(drop(lambda item: kind(item) in types))
+    return with_consecutive_numbers(drop(lambda item: kind(item) in types))
 
 
-def reordered(items: list[Item], moved: list[Item]) -> list[Item]:
+def reorder(items: list[Item], moved: list[Item]) -> list[Item]:
     """The items, with those that have an `output_index` in another order.
 
     All other items keep their positions, and each position keeps its time.

@@ -13,8 +13,8 @@ from mockllm.play.quirks.base import (
     Variant,
     each,
     each_with,
-    parametrised,
     spread,
+    with_parameters,
 )
 from mockllm.play.quirks.responses import events
 from mockllm.play.quirks.streams import alternating, event, kind
@@ -41,7 +41,7 @@ def _without(items: list[Item], ids: Container[str | None], *types: str) -> list
     return [item for item in items if kind(item) not in types or events.item_id(item) not in ids]
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _empty_arguments(items: list[Item], context: Context) -> list[Item]:
     zero = _zero(items)
     for item in items:
@@ -53,7 +53,7 @@ def _empty_arguments(items: list[Item], context: Context) -> list[Item]:
     return _without(items, zero, events.ARGUMENTS_DELTA)
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
     return _without(items, _zero(items), events.ARGUMENTS_DELTA, events.ARGUMENTS_DONE)
 
@@ -66,13 +66,13 @@ def _in_added(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _only_in_added(items: list[Item], context: Context) -> list[Item]:
     whole = _arguments(items)
     return _without(_in_added(items, context), whole, events.ARGUMENTS_DELTA)
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _empty_first(items: list[Item], context: Context) -> list[Item]:
     begun: set[tuple[str, ...]] = set()
     changed = []
@@ -86,8 +86,8 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-def _repeated(*types: str) -> FramesChange:
-    return events.numbered(
+def _repeat(*types: str) -> FramesChange:
+    return events.with_consecutive_numbers(
         spread(lambda item: [item, item.copy()] if kind(item) in types else [item])
     )
 
@@ -111,7 +111,7 @@ def _late_delta(item: Item) -> list[Item]:
     return [item, late]
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _lost_delta(items: list[Item], context: Context) -> list[Item]:
     latest: dict[tuple[str, ...], int] = {}
     lost: set[int] = set()
@@ -126,8 +126,8 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
 # Identifiers
 
 
-@parametrised
-def _rotated(
+@with_parameters
+def _rotate_ids(
     items: list[Item], context: Context, applies: Callable[[str], bool], *, outputs: bool = True
 ) -> list[Item]:
     """Gives an item a new id at each event that names it.
@@ -177,19 +177,19 @@ def _null_item_ids(items: list[Item], context: Context) -> list[Item]:
 
 
 @each_with(list)
-def _indexed(item: Item, number: Callable[[int], int]) -> None:
+def _renumber(item: Item, number: Callable[[int], int]) -> None:
     if (old := events.index(item)) is not None:
         item.data["output_index"] = number(old)
 
 
-@events.numbered
-def _reversed(items: list[Item], context: Context) -> list[Item]:
+@events.with_consecutive_numbers
+def _reverse(items: list[Item], context: Context) -> list[Item]:
     indexed = [item for item in items if events.index(item) is not None]
-    return events.reordered(items, sorted(indexed, key=lambda item: -(events.index(item) or 0)))
+    return events.reorder(items, sorted(indexed, key=lambda item: -(events.index(item) or 0)))
 
 
-@events.numbered
-def _interleaved(items: list[Item], context: Context) -> list[Item]:
+@events.with_consecutive_numbers
+def _interleave(items: list[Item], context: Context) -> list[Item]:
     groups: dict[int, list[Item]] = {}
     for item in items:
         if (at := events.index(item)) is not None:
@@ -202,7 +202,7 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
         heads.append(group[0])
         bodies.append(group[1 : end + 1])
         tails += group[end + 1 :]
-    return events.reordered(items, [*heads, *alternating(*bodies), *tails])
+    return events.reorder(items, [*heads, *alternating(*bodies), *tails])
 
 
 # Reasoning
@@ -214,7 +214,7 @@ def _is_reasoning_delta(type: str) -> bool:
 
 def _shared_index(items: list[Item], context: Context) -> list[Item]:
     if any(events.output_item(item).get("type") == "reasoning" for item in items):
-        return _indexed(lambda _: 0)(items, context)
+        return _renumber(lambda _: 0)(items, context)
     return items
 
 
@@ -243,9 +243,9 @@ QUIRKS = (
     events.quirk(
         "resp-item-id-rotates",
         samples.CALL,
-        Variant("every-event", _rotated(lambda _: True)),
-        Variant("item-done", _rotated(lambda kind: kind == events.ITEM_DONE)),
-        Variant("completed", _rotated(lambda _: False)),
+        Variant("every-event", _rotate_ids(lambda _: True)),
+        Variant("item-done", _rotate_ids(lambda kind: kind == events.ITEM_DONE)),
+        Variant("completed", _rotate_ids(lambda _: False)),
     ),
     events.quirk(
         "resp-item-id-null",
@@ -262,28 +262,28 @@ QUIRKS = (
     events.quirk(
         "resp-output-index",
         samples.TWO_CALLS,
-        Variant("shared", _indexed(lambda _: 0)),
-        Variant("reversed", _reversed),
-        Variant("gaps", _indexed(lambda at: 3 * at)),
+        Variant("shared", _renumber(lambda _: 0)),
+        Variant("reversed", _reverse),
+        Variant("gaps", _renumber(lambda at: 3 * at)),
     ),
-    events.quirk("resp-interleaved", samples.TWO_CALLS, _interleaved),
+    events.quirk("resp-interleaved", samples.TWO_CALLS, _interleave),
     events.quirk(
         "resp-dup-done",
         samples.CALL,
-        Variant("both", _repeated(events.ARGUMENTS_DONE, events.ITEM_DONE)),
-        Variant("item", _repeated(events.ITEM_DONE)),
-        Variant("arguments", _repeated(events.ARGUMENTS_DONE)),
+        Variant("both", _repeat(events.ARGUMENTS_DONE, events.ITEM_DONE)),
+        Variant("item", _repeat(events.ITEM_DONE)),
+        Variant("arguments", _repeat(events.ARGUMENTS_DONE)),
     ),
     events.quirk(
         "resp-delta-after-done",
         samples.TEXT_AND_CALL,
-        Variant("late", events.numbered(spread(_late_delta))),
+        Variant("late", events.with_consecutive_numbers(spread(_late_delta))),
         Variant("different", _lost_delta),
     ),
     events.quirk(
         "resp-reasoning-ids",
         samples.SUMMARY,
-        Variant("deltas", _rotated(_is_reasoning_delta, outputs=False)),
+        Variant("deltas", _rotate_ids(_is_reasoning_delta, outputs=False)),
         Variant("shared-index", _shared_index),
     ),
 )

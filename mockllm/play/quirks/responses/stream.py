@@ -15,7 +15,7 @@ from mockllm.play.quirks.base import (
     Variant,
     each,
     each_with,
-    parametrised,
+    with_parameters,
 )
 from mockllm.play.quirks.responses import events
 from mockllm.play.quirks.streams import event, kind, last, with_done
@@ -24,7 +24,7 @@ from mockllm.wire.protocols.values import array
 
 
 def _after_openers(type: str) -> FramesChange:
-    @events.numbered
+    @events.with_consecutive_numbers
     def change(items: list[Item], context: Context) -> list[Item]:
         position = last(items, *events.OPENERS)
         if position is None:
@@ -35,7 +35,7 @@ def _after_openers(type: str) -> FramesChange:
     return change
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
     pairs = ((item, events.new_event(item.at, "keepalive")) for item in items)
     return [each for pair in pairs for each in pair][:-1]
@@ -44,7 +44,7 @@ def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
 _UNKNOWN = "kit_unknown"
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _unknown_item(items: list[Item], context: Context) -> list[Item]:
     used = [number for item in items if (number := events.index(item)) is not None]
     where = {"output_index": max(used, default=-1) + 1}
@@ -75,7 +75,7 @@ def _contents(item: Item) -> list[list[Any]]:
     ]
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _unknown_part(items: list[Item], context: Context) -> list[Item]:
     changed = []
     for item in items:
@@ -115,7 +115,7 @@ _LEGACY_END = {"response.completed": "response.done"}
 
 
 @each_with(list)
-def _renamed(item: Item, names: dict[str, str]) -> None:
+def _rename(item: Item, names: dict[str, str]) -> None:
     if kind(item) in names:
         events.rename(item, names[kind(item)])
 
@@ -147,10 +147,10 @@ def _failing(items: list[Item]) -> list[Item]:
     ]
 
 
-_nested = events.numbered(lambda items, _context: _failing(items))
+_nested = events.with_consecutive_numbers(lambda items, _context: _failing(items))
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _flat(items: list[Item], context: Context) -> list[Item]:
     failing = _failing(items)
     for item in failing:
@@ -162,15 +162,15 @@ def _flat(items: list[Item], context: Context) -> list[Item]:
     return [item for item in failing if kind(item) != "response.failed"]
 
 
-@events.numbered
-def _failed(items: list[Item], context: Context) -> list[Item]:
+@events.with_consecutive_numbers
+def _without_error_event(items: list[Item], context: Context) -> list[Item]:
     failing = _failing(items)
     if last(failing, "response.failed") is None:
         return failing
     return [item for item in failing if kind(item) != "error"]
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _code_null(items: list[Item], context: Context) -> list[Item]:
     failing = _failing(items)
     for item in failing:
@@ -193,7 +193,7 @@ def _without_output(item: Item) -> None:
         events.response(item).pop("output", None)
 
 
-@parametrised
+@with_parameters
 def _incomplete(items: list[Item], context: Context, reason: str) -> list[Item]:
     position = last(items, *events.COMPLETE)
     if position is None:
@@ -211,7 +211,7 @@ def _incomplete(items: list[Item], context: Context, reason: str) -> list[Item]:
     return items
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _never_ended(items: list[Item], context: Context) -> list[Item]:
     """Like `_incomplete` at the limit of tokens, without the done events of the last item."""
     if last(items, *events.COMPLETE) is None:
@@ -224,7 +224,7 @@ def _never_ended(items: list[Item], context: Context) -> list[Item]:
     return [i for i in items if not (kind(i).endswith(".done") and events.index(i) == unfinished)]
 
 
-@events.numbered
+@events.with_consecutive_numbers
 def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
     end = last(items, *events.COMPLETE)
     deltas = [item for item in items if kind(item).endswith(".delta")]
@@ -250,7 +250,7 @@ QUIRKS = (
         samples.TEXT,
         Variant("nested", _nested, as_sent=True),
         Variant("flat", _flat, as_sent=True),
-        Variant("failed", _failed, as_sent=True),
+        Variant("failed", _without_error_event, as_sent=True),
         Variant("code-null", _code_null, as_sent=True),
     ),
     events.quirk(
@@ -302,9 +302,9 @@ QUIRKS = (
     events.quirk(
         "resp-legacy-names",
         samples.TEXT,
-        Variant("all", _renamed(_LEGACY_TEXT | _LEGACY_END)),
-        Variant("text", _renamed(_LEGACY_TEXT)),
-        Variant("done", _renamed(_LEGACY_END)),
+        Variant("all", _rename(_LEGACY_TEXT | _LEGACY_END)),
+        Variant("text", _rename(_LEGACY_TEXT)),
+        Variant("done", _rename(_LEGACY_END)),
     ),
     events.quirk(
         "resp-done-sentinel",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.play.replay.auto.limits import Limits, limits_of, obeyed
+from mockllm.play.replay.auto.limits import Limits, limits_of, obey_limits
 from mockllm.scenario.model import Scenario, TurnSpec, UsageSpec
 from mockllm.scenario.part_model import AnyPart
 from mockllm.wire.protocols.base import WireProtocol, counted_tokens
@@ -27,14 +27,14 @@ class Adaptation:
     input_tokens: int | None = None
     limits: Limits | None = None
 
-    def applied(self, spec: TurnSpec, scenario: Scenario) -> TurnSpec:
+    def apply(self, spec: TurnSpec, scenario: Scenario) -> TurnSpec:
         """The turn as the request gets it."""
         if self.auto:
             spec = replace(spec, reply=self.auto, usage=self._usage(spec, scenario))
         if self.limits is None:
             return spec
-        obeying = obeyed(spec, scenario, self.limits)
-        choices = tuple(obeyed(choice, scenario, self.limits) for choice in spec.choices)
+        obeying = obey_limits(spec, scenario, self.limits)
+        choices = tuple(obey_limits(choice, scenario, self.limits) for choice in spec.choices)
         if choices and obeying.usage is not None:  # all of them are counted
             obeying = replace(obeying, usage=replace(obeying.usage, output=None))
         return replace(obeying, choices=choices)

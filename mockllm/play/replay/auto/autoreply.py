@@ -153,7 +153,7 @@ def _custom_input(tool: OfferedTool, request: Request) -> str:
 def _sample(schema: dict[str, Any], what: str) -> Sample:
     whole = {"type": "object", **schema} if "$ref" not in schema else schema
     try:
-        return _sampled(whole)
+        return _sample_of(whole)
     except UnsatisfiableError as error:
         raise RequestError(
             f"mockllm cannot make up a value for the JSON Schema of {what}: {error}. "
@@ -162,7 +162,7 @@ def _sample(schema: dict[str, Any], what: str) -> Sample:
         ) from error
 
 
-def _sampled(schema: dict[str, Any]) -> Sample:
+def _sample_of(schema: dict[str, Any]) -> Sample:
     """The sample of a schema: a kept one, or made now or, from an event loop, in a thread."""
     nodes, levels = measure(schema)
     if levels > MAX_LEVELS:

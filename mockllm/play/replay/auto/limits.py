@@ -75,12 +75,12 @@ def limits_of(
     return Limits(most, least, stop) if most is not None or least > 0 or stop else None
 
 
-def obeyed(spec: TurnSpec, scenario: Scenario, limits: Limits) -> TurnSpec:
+def obey_limits(spec: TurnSpec, scenario: Scenario, limits: Limits) -> TurnSpec:
     """The turn within the limits of a request: continued with words, cut after so many tokens, or
     ended before a stop sequence, with the finish and the usage that follow."""
     hidden = _hidden_reasoning(spec, scenario)
     least = max(0, limits.least - hidden)
-    reply, is_cut = _continued(spec.reply, least, scenario.seeded), False
+    reply, is_cut = _lengthen(spec.reply, least, scenario.seeded), False
     if limits.most is not None:
         reply, is_cut = _within(reply, max(0, limits.most - hidden))
         # With `ignore_eos` and `max_tokens` the model may not end by itself: the limit ends it,
@@ -129,7 +129,7 @@ def _count(parts: Iterable[AnyPart]) -> int:
 # At least so many tokens
 
 
-def _continued(reply: tuple[AnyPart, ...], least: int, seed: str) -> tuple[AnyPart, ...]:
+def _lengthen(reply: tuple[AnyPart, ...], least: int, seed: str) -> tuple[AnyPart, ...]:
     """A reply whose text is continued with words where it has fewer tokens; one that ends in
     anything but text stays as it is."""
     last = reply[-1] if reply else None
@@ -157,14 +157,14 @@ def _within(reply: Sequence[AnyPart], most: int) -> tuple[tuple[AnyPart, ...], b
             if isinstance(part, (ParallelPart, InterleavedPart)):
                 kept += _within(tuple(members((part,))), most)[0]
             else:
-                kept += _shortened(part, most)
+                kept += _shorten(part, most)
             return tuple(kept), True
         kept.append(part)
         most -= count
     return tuple(kept), False
 
 
-def _shortened(part: AnyPart, most: int) -> list[AnyPart]:
+def _shorten(part: AnyPart, most: int) -> list[AnyPart]:
     """A part after so many of its tokens, fewer than it has; none where nothing is left of it, such
     as a call that has no arguments yet."""
     match part:

@@ -148,7 +148,7 @@ class _Sampler:
             for option in schema[key]:
                 yield from self._option(rest, option, depth)
         else:
-            yield from self._typed(schema, depth)
+            yield from self._values_of_types(schema, depth)
 
     def _option(self, rest: dict[str, Any], option: Any, depth: int) -> Iterator[Any]:
         """The candidates of one branch of `anyOf`; none where it recurses without end."""
@@ -164,10 +164,10 @@ class _Sampler:
                 return {**schema, **rest} if isinstance(schema, dict) else schema
             others = {key: value for key, value in schema.items() if key != "$ref"}
             rest = {**others, **rest}
-            schema = self._resolved(schema["$ref"])
+            schema = self._resolve(schema["$ref"])
         raise UnsatisfiableError("the schema demands a value of endless depth")
 
-    def _resolved(self, reference: Any) -> Any:
+    def _resolve(self, reference: Any) -> Any:
         """The schema that a reference leads to: a place (`#/$defs/a`) or an `$anchor`."""
         from referencing.exceptions import Unresolvable
 
@@ -193,8 +193,8 @@ class _Sampler:
             self._steps.take(1 + len(merged["required"]) // 16)
         return merged
 
-    def _typed(self, schema: dict[str, Any], depth: int) -> Iterator[Any]:
-        kinds = schema.get("type") or _implied(schema)
+    def _values_of_types(self, schema: dict[str, Any], depth: int) -> Iterator[Any]:
+        kinds = schema.get("type") or _implied_type(schema)
         for kind in [kinds] if isinstance(kinds, str) else kinds:
             match kind:
                 case "object":
@@ -274,7 +274,7 @@ def _too_large() -> SchemaGaveUpError:
     return SchemaGaveUpError(f"the value would be larger than {MAX_BYTES} bytes")
 
 
-def _implied(schema: dict[str, Any]) -> str:
+def _implied_type(schema: dict[str, Any]) -> str:
     if "properties" in schema or "required" in schema or "additionalProperties" in schema:
         return "object"
     if "items" in schema or "minItems" in schema or "prefixItems" in schema:

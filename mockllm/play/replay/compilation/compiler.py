@@ -28,8 +28,8 @@ from mockllm.play.replay.compilation.http_answer import (
     HttpAnswer,
     byte_bounded,
     bytes_answer,
+    count_generated,
     error_answer,
-    generated,
 )
 from mockllm.play.replay.compilation.resolve import (
     output_tokens,
@@ -37,7 +37,7 @@ from mockllm.play.replay.compilation.resolve import (
     resolve_choices,
     spread,
 )
-from mockllm.play.replay.latency.schedule import Pace, numbered
+from mockllm.play.replay.latency.schedule import Pace, number_beats
 from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.model import Scenario, Timing, TurnSpec, Wire
 from mockllm.scenario.part_model import members, takes_time
@@ -113,7 +113,7 @@ class Replayer:
         if cached is not None:
             return cached
         if adapted is not None:
-            spec = adapted.applied(spec, selection.scenario)
+            spec = adapted.apply(spec, selection.scenario)
         if quirks:
             wire = spec.wire or Wire()
             spec = replace(spec, wire=replace(wire, quirks=wire.quirks + quirks))
@@ -121,12 +121,12 @@ class Replayer:
         auto = () if adapted is None else adapted.auto
         tried_as = (f"try {attempt}",) if attempt else ()
         variation = (*map(repr, auto), *tried_as, *map(repr, selection.variation))
-        made = _made(selection, request, protocol, spec, variation, duration, latency)
-        answer = _compiled(made)
+        made = _prepare(selection, request, protocol, spec, variation, duration, latency)
+        answer = _compile(made)
         self._answers[key] = answer
         return answer
 
-    def recorded(
+    def pace_recording(
         self, answer: HttpAnswer, selection: Selection, spec: TurnSpec, request: Request, api: str
     ) -> HttpAnswer:
         """The recorded answer of a turn; where its times are drawn, each part of a stream is a
@@ -198,7 +198,7 @@ class _Made:
         return {**headers, **CORS, **dict(self.spec.headers)}
 
 
-def _made(
+def _prepare(
     selection: Selection,
     request: Request,
     protocol: WireProtocol,
@@ -224,7 +224,7 @@ def _made(
         turns = [spread(choice, duration) for choice in turns]
     timed, pace = turns, None
     if latency is not None:
-        timed, pauses = numbered(turns)
+        timed, pauses = number_beats(turns)
         pace = Pace(latency, pauses)
     reply = Reply(
         seed=derive(scenario.seeded, scenario.name, position, *variation, length=32),
@@ -242,10 +242,10 @@ _NO_TIMES = Timing(ttft=0, every=0)
 """Of a turn whose times are drawn; what its parts say stays."""
 
 
-def _compiled(made: _Made) -> HttpAnswer:
+def _compile(made: _Made) -> HttpAnswer:
     protocol, failed = made.protocol, made.turns[0].error
     if made.request.stream:
-        return _streamed(made)
+        return _compile_stream(made)
     if failed is not None and protocol.background(made.request.body) is None:
         error = RequestError(failed.message, status=500, type=failed.type, code=failed.code)
         return error_answer(protocol, error, made.reply.seed)
@@ -258,10 +258,10 @@ def _compiled(made: _Made) -> HttpAnswer:
     parts = [TimedBytes(at, json_bytes(dumps(body)))]
     id = protocol.answer_id(made.reply)
     answer = bytes_answer(200, made.headers.items(), parts, streamed=False, id=id)
-    return replace(answer, pace=pace, generated=generated(made.turns, answer.times))
+    return replace(answer, pace=pace, generated=count_generated(made.turns, answer.times))
 
 
-def _streamed(made: _Made) -> HttpAnswer:
+def _compile_stream(made: _Made) -> HttpAnswer:
     protocol, reply = made.protocol, made.reply
     wire = made.spec.wire or Wire()
     quirks = variants(protocol, wire, protocol.carrier(reply.options))
@@ -285,4 +285,4 @@ def _streamed(made: _Made) -> HttpAnswer:
         ending=ending,
         id=protocol.answer_id(reply),
     )
-    return replace(answer, pace=made.pace, generated=generated(made.timed, answer.times))
+    return replace(answer, pace=made.pace, generated=count_generated(made.timed, answer.times))

@@ -59,8 +59,8 @@ def stream(
             if variant.frames is not None:
                 frames = change_frames(variant.frames, frames, context)
     if wire.group is not None:
-        frames = list(_grouped(frames, protocol, wire.group))
-    parts = _written(frames, wire, wire.line_end or protocol.line_end, carrier)
+        frames = list(_group(frames, protocol, wire.group))
+    parts = _write(frames, wire, wire.line_end or protocol.line_end, carrier)
     for variant in quirks:
         if variant.bytes is not None:
             parts = variant.bytes(parts, context)
@@ -114,12 +114,12 @@ def _frames(
         timed: the turns with the times of their events.
     """
     if len(turns) == 1 or protocol.choices is None:
-        return _encoded(turns[0], protocol, reply, timed[0])
+        return _encode(turns[0], protocol, reply, timed[0])
     # By time, and at the same time one frame of each choice in turn.
     numbered: list[NumberedFrame] = [
         (at, number, frame)
         for at, _, number, frame in sorted(
-            _placed(turns, protocol, reply, timed), key=lambda row: row[:3]
+            _placed_frames(turns, protocol, reply, timed), key=lambda row: row[:3]
         )
     ]
     first = turns[0]
@@ -129,17 +129,17 @@ def _frames(
     return protocol.choices.join_frames(numbered, first, reply)
 
 
-def _encoded(turn: Turn, protocol: WireProtocol, reply: Reply, timed: Turn) -> list[TimedFrame]:
+def _encode(turn: Turn, protocol: WireProtocol, reply: Reply, timed: Turn) -> list[TimedFrame]:
     encoder = protocol.encoder(turn, reply)
     return [(item.at, frame) for item in expand(timed) for frame in encoder.encode(item.event)]
 
 
-def _placed(
+def _placed_frames(
     turns: Sequence[Turn], protocol: WireProtocol, reply: Reply, timed: Sequence[Turn]
 ) -> Iterator[tuple[int, int, int, Frame]]:
     """Time, place in the choice, number of the choice, and frame."""
     for number, turn in enumerate(turns):
-        frames = _encoded(turn, protocol, _alone(protocol, reply, number), timed[number])
+        frames = _encode(turn, protocol, _alone(protocol, reply, number), timed[number])
         yield from ((at, place, number, frame) for place, (at, frame) in enumerate(frames))
 
 
@@ -149,9 +149,7 @@ def _alone(protocol: WireProtocol, reply: Reply, number: int) -> Reply:
     return replace(reply, options=protocol.choices.single(reply.options, number))
 
 
-def _grouped(
-    frames: Sequence[TimedFrame], protocol: WireProtocol, size: int
-) -> Iterator[TimedFrame]:
+def _group(frames: Sequence[TimedFrame], protocol: WireProtocol, size: int) -> Iterator[TimedFrame]:
     """Joins up to `size` consecutive frames into one, where the protocol can; it is due when the
     last of them is."""
     held: Frame | None = None
@@ -170,7 +168,7 @@ def _grouped(
         yield due, held
 
 
-def _written(
+def _write(
     frames: Sequence[TimedFrame], wire: Wire, line_end: LineEnd, carrier: Carrier
 ) -> list[TimedBytes]:
     if carrier.name != "sse":  # the others have one way of writing a frame

@@ -66,7 +66,7 @@ class Generated:
     failed: bool = False
 
 
-def generated(choices: Sequence[Turn], times: Sequence[int]) -> Generated:
+def count_generated(choices: Sequence[Turn], times: Sequence[int]) -> Generated:
     """The tokens of the turns that are the choices of one answer. The first one has the usage.
 
     Args:
@@ -150,7 +150,7 @@ class HttpAnswer:
         """Whether the connection is closed after it."""
         return self.ending != "complete"
 
-    def moved(self, base: str) -> HttpAnswer:
+    def with_base_url(self, base: str) -> HttpAnswer:
         """The same answer, with the URLs of the recorded service at another base URL."""
         headers = tuple(
             (

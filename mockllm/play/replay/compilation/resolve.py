@@ -140,11 +140,11 @@ class _Resolver:
             case ParallelPart():
                 self._parallel(part)
             case InterleavedPart(parts=members, order=order):
-                self._interleaved(members, order)
+                self._interleave(members, order)
             case AutoPart():
                 raise LookupError("an auto part has to be replaced by an answer first")
             case _:
-                self._interleaved((part,), ())
+                self._interleave((part,), ())
 
     def _neutral(self, part: Member) -> Part:
         match part:
@@ -198,7 +198,7 @@ class _Resolver:
         for number in parallel_beats(counts, part.order):
             self._beat(first + number, self._every(part.calls[number]))
 
-    def _interleaved(self, members: Sequence[Member], order: Sequence[int]) -> None:
+    def _interleave(self, members: Sequence[Member], order: Sequence[int]) -> None:
         first = self._add(members)
         for number in order or range(len(members)):
             for _ in range(1 if order else beats(self._parts[first + number])):
@@ -339,23 +339,23 @@ def usage(
     if not (written or default or UsageSpec()).sent:
         return None
 
-    def given(name: str) -> int | None:
+    def count(name: str) -> int | None:
         for usage in (written, default):
             value: int | None = None if usage is None else getattr(usage, name)
             if value is not None:
                 return value
         return None
 
-    reasoning = given("reasoning")
+    reasoning = count("reasoning")
     if reasoning is None:
-        reasoning = _thought(parts)
-    output = given("output")
+        reasoning = _reasoning_tokens(parts)
+    output = count("output")
     if output is None:
         output = reasoning + sum(map(_size, parts))
-    input = given("input")
+    input = count("input")
     if input is None:
         input = _prompt_size(scenario, index)
-    cached, cache_written = given("cached") or 0, given("cache_written") or 0
+    cached, cache_written = count("cached") or 0, count("cache_written") or 0
     return TokenUsage(input, output, reasoning, cached, cache_written)
 
 
@@ -363,10 +363,10 @@ def output_tokens(turn: Turn) -> int:
     """The tokens of a turn: those that it says, or counted."""
     if turn.usage is not None:
         return turn.usage.output
-    return _thought(turn.parts) + sum(map(_size, turn.parts))
+    return _reasoning_tokens(turn.parts) + sum(map(_size, turn.parts))
 
 
-def _thought(parts: Iterable[Part]) -> int:
+def _reasoning_tokens(parts: Iterable[Part]) -> int:
     """The tokens of the reasoning."""
     return sum(tokens(part.text) for part in parts if isinstance(part, Reasoning))
 

@@ -30,12 +30,12 @@ from mockllm.play.replay.compilation.http_answer import (
     HttpAnswer,
     byte_bounded,
     bytes_answer,
-    generated,
+    count_generated,
     origin_of,
     points_to,
 )
 from mockllm.play.replay.compilation.resolve import resolve
-from mockllm.play.tapes.captured import Captured, Cut, Tape, detected, load_head, load_tape
+from mockllm.play.tapes.captured import Captured, Cut, Tape, detect_api, load_head, load_tape
 from mockllm.play.tapes.recorded_turn import (
     RecordedTurn,
     recorded_error,
@@ -83,7 +83,7 @@ class _Recording:
     unedited: bool
     answer: HttpAnswer
 
-    def answered(self, why: Why) -> RecordedAnswer:
+    def recorded_answer(self, why: Why) -> RecordedAnswer:
         times = self.answer.times
         answer = self.answer if why == "exact" else None
         return RecordedAnswer(answer, why, duration=times[-1] if times else 0)
@@ -128,7 +128,7 @@ class Recordings:
             why = "edited"
         elif stream and quirks:
             why = "quirks"
-        return recording.answered(why)
+        return recording.recorded_answer(why)
 
     def know(
         self,
@@ -142,7 +142,7 @@ class Recordings:
         recorded = scenario.turns[index].recorded
         assert recorded is not None
         key = (scenario.name, index, recorded.file)
-        self._recordings[key] = _kept(tape, scenario, index, None, content, decoded)
+        self._recordings[key] = _read_recording(tape, scenario, index, None, content, decoded)
 
     def play_route(self, scenario: Scenario, index: int) -> RecordedAnswer:
         """The recorded answer of a turn of a route that calls no model."""
@@ -150,7 +150,7 @@ class Recordings:
         if isinstance(recording, RecordedAnswer):
             return recording
         why: Why = "other api" if recording.api else "exact" if recording.unedited else "edited"
-        return recording.answered(why)
+        return recording.recorded_answer(why)
 
     def _recording(
         self, scenario: Scenario, index: int, attempt: TurnSpec | None
@@ -179,10 +179,10 @@ def _read_tape(
     content = None
     if written is not None and written.path is not None:
         content = Path(written.path).read_bytes()
-    return _kept(tape, scenario, index, attempt, content)
+    return _read_recording(tape, scenario, index, attempt, content)
 
 
-def _kept(
+def _read_recording(
     tape: Tape,
     scenario: Scenario,
     index: int,
@@ -197,7 +197,7 @@ def _kept(
     if decoded is None:
         return _Recording(tape.api, tape.streamed, unedited, answer(tape.exchange))
     recorded = answer(tape.exchange, decoded.id or None)
-    recorded = replace(recorded, generated=generated((decoded.turn,), recorded.times))
+    recorded = replace(recorded, generated=count_generated((decoded.turn,), recorded.times))
     return _Recording(tape.api, tape.streamed, unedited, recorded)
 
 
@@ -388,7 +388,7 @@ def accepted_request(recorded: Recorded, protocol: WireProtocol) -> AcceptedRequ
         captured = load(recorded).exchange
     except (OSError, MockLLMError):
         return None  # playing the turn reports it
-    sent = detected(captured)
+    sent = detect_api(captured)
     if sent.protocol is not protocol:
         return None
     return AcceptedRequest(sent.target, captured.request_body)

@@ -22,7 +22,7 @@ def read_latency_option(text: str) -> Latency:
         UsageError: what is wrong with it, or with a file that it names.
     """
     try:
-        return read_latency(text, _samples, _recorded)
+        return read_latency(text, _samples, _read_times)
     except ValueError as error:
         raise UsageError(f"latency {text!r}: {error}") from None
 
@@ -34,7 +34,7 @@ def _samples(name: str) -> Sequence[float]:
         raise ValueError(f"{name!r} cannot be read: {error.strerror}") from None
 
 
-def _recorded(name: str) -> RecordedTimes:
+def _read_times(name: str) -> RecordedTimes:
     """The times of all recorded streams in a folder, or in one tape."""
     path = Path(name)
     tapes = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]

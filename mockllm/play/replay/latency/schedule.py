@@ -83,17 +83,17 @@ class Pace:
         return [0, *(round(time) + pause for time, pause in zip(at, self.pauses, strict=True))]
 
 
-def numbered(choices: Sequence[Turn]) -> tuple[list[Turn], tuple[int, ...]]:
+def number_beats(choices: Sequence[Turn]) -> tuple[list[Turn], tuple[int, ...]]:
     """The choices of an answer with the number of each beat as its time, and `pauses` of their
     `Pace`, which are those of the longest choice.
 
     The end of a stream comes with the last beat; after a pause it is a beat of its own.
     """
-    pairs = [_numbered(choice) for choice in choices]
+    pairs = [_number_beats_of(choice) for choice in choices]
     return [turn for turn, _ in pairs], max((pauses for _, pauses in pairs), key=len)
 
 
-def _numbered(turn: Turn) -> tuple[Turn, tuple[int, ...]]:
+def _number_beats_of(turn: Turn) -> tuple[Turn, tuple[int, ...]]:
     count = sum(map(beats, turn.parts))
     pauses = turn.gaps or (0,) * (count + 1)
     last = int(not count or pauses[-1] > 0)

@@ -219,7 +219,7 @@ class Session:
         """Deletes an answer but not its exchange in the journal; returns whether it was kept."""
         return self._answers.pop(id, None) is not None
 
-    def unplayed(self, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[str, int]]:
+    def unplayed_turns(self, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[str, int]]:
         """The name and the index of each turn that was not played, of scenarios that were begun.
 
         The turns that the first request of a scenario had in its history are left out: the client

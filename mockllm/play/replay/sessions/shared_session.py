@@ -203,33 +203,33 @@ class SharedSession(Session):
         return number
 
     def add_to(self, key: str, by: int = 1) -> int:
-        before: int = self._outcome(Count(_stored(key), by))
+        before: int = self._outcome(Count(_storable(key), by))
         return before
 
     def answer(self, id: str, *, latest: bool = False) -> Exchange | None:
-        exchange: Exchange | None = self._outcome(FindAnswer(_stored(id), latest))
+        exchange: Exchange | None = self._outcome(FindAnswer(_storable(id), latest))
         return exchange
 
     def expect(self, ids: Iterable[str], counters: Iterable[str]) -> None:
-        operations: list[StateOperation] = [FindAnswer(_stored(id)) for id in ids]
-        operations += [Count(_stored(counter), 0) for counter in counters]
+        operations: list[StateOperation] = [FindAnswer(_storable(id)) for id in ids]
+        operations += [Count(_storable(counter), 0) for counter in counters]
         missing = [operation for operation in operations if operation not in self.known]
         if missing:
             raise StateNotReadError(*missing)
 
     def drop_answer(self, id: str) -> bool:
-        self.deleted.append(_stored(id))
-        return self._outcome(FindAnswer(_stored(id))) is not None
+        self.deleted.append(_storable(id))
+        return self._outcome(FindAnswer(_storable(id))) is not None
 
     def conversation(self, id: str) -> str | None:
-        token: str | None = self._outcome(FindConversation(_stored(id)))
+        token: str | None = self._outcome(FindConversation(_storable(id)))
         return token
 
     def keep_conversation(self, id: str, token: str) -> None:
-        self.tokens[_stored(id)] = token
+        self.tokens[_storable(id)] = token
 
 
-def _stored(text: str) -> str:
+def _storable(text: str) -> str:
     """A text that a client chose, as stores can keep it: in UTF-8, which has no half of a surrogate
     pair. Other texts are other ones there, too."""
     if text.isascii() and not text.startswith("\0"):
@@ -359,7 +359,7 @@ class SessionReader:
 
     def __init__(self, name: str) -> None:
         self.name, self.after = name, 0
-        self._stored = Stored()
+        self._storable = Stored()
         self._latest: dict[_Key, Exchange] = {}
         self._in_use: set[_Key] = set()
         self._turns: set[tuple[str | None, int | None]] = set()
@@ -374,7 +374,7 @@ class SessionReader:
     def goes_on(self, stored: Stored) -> bool:
         """Whether what was stored after `after` follows on what was read: nothing before it has
         gone."""
-        before = self._stored
+        before = self._storable
         is_same = (stored.begun, stored.evicted) == (before.begun, before.evicted)
         kept = (stored.first, stored.forgotten) == (before.first, before.forgotten)
         return self._session is None or (is_same and (kept or not before.last))
@@ -420,7 +420,7 @@ class SessionReader:
         for scenario, index in stored.played:
             session.note_played(scenario, index)
         session.evicted, session.gaps = stored.evicted, stored.gaps
-        self._stored, self.after = stored, max(self.after, stored.last)
+        self._storable, self.after = stored, max(self.after, stored.last)
         return session
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from mockllm.core.errors import MockLLMError, ScenarioError, WireError
 from mockllm.core.request import Request
 from mockllm.play.matching.conversation import History
-from mockllm.play.tapes.captured import Captured, Tape, detected, request_of
+from mockllm.play.tapes.captured import Captured, Tape, detect_api, request_of
 from mockllm.record.recording.drafting.conversations import (
     Conversation,
     KnownConversations,
@@ -104,7 +104,7 @@ class Drafting:
             return (Draft(None, report=(Line(exchange.source, "skipped", _TOO_DEEP),)),)
 
     def _drafts(self, exchange: Captured, origin: Origin) -> tuple[Draft, ...]:
-        found = detected(exchange)
+        found = detect_api(exchange)
         if found.protocol is None:
             return (self._route(exchange, origin, found.reason),)
         understood = _understood(exchange, found)
@@ -429,7 +429,7 @@ def _understood(
     exchange: Captured, found: Detected | None = None
 ) -> tuple[Request, DraftedTurn] | Line:
     """The neutral request and the drafted turn, or why the exchange is skipped."""
-    found = found or detected(exchange)
+    found = found or detect_api(exchange)
     try:
         if found.protocol is None:
             raise WireError(found.reason)

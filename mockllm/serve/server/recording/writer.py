@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockllm.core.errors import MockLLMError, ScenarioError, WireError
-from mockllm.play.tapes.captured import Captured, detected
+from mockllm.play.tapes.captured import Captured, detect_api
 from mockllm.play.tapes.recorded_turn import recorded_turn
 from mockllm.record.recording.drafting.draft import Draft, Line
 from mockllm.record.recording.drafting.drafts import Drafting
@@ -194,7 +194,7 @@ def _without_late_cut(captured: Captured) -> Captured:
     """The exchange; not cut where the client left after the end marker of the stream."""
     if captured.cut not in ("client", "stalled"):
         return captured
-    protocol = detected(captured).protocol
+    protocol = detect_api(captured).protocol
     with suppress(WireError):
         if protocol and recorded_turn(captured.plain(), protocol, streamed=True).complete:
             return replace(captured, cut="")

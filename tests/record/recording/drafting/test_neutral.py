@@ -12,7 +12,7 @@ from mockllm.play.replay.compilation.http_answer import http_error_answer
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.play.replay.compilation.tape_player import is_unedited
 from mockllm.play.replay.loading import loads
-from mockllm.play.tapes.captured import detected, request_of
+from mockllm.play.tapes.captured import detect_api, request_of
 from mockllm.play.tapes.recorded_turn import recorded_turn
 from mockllm.record.importers.file_formats import files
 from mockllm.record.importers.reading import Unread
@@ -32,7 +32,7 @@ CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "o
 
 def drafted(one):
     """The protocol, the request and the drafted turn of an exchange."""
-    found = detected(one)
+    found = detect_api(one)
     request = request_of(one, found)
     return found.protocol, request, draft_turn(one, found, request)
 
@@ -404,7 +404,7 @@ def test_a_failed_try_keeps_the_fields_of_its_service():
     assert [first.report[0].outcome, second.report[0].outcome] == ["neutral", "neutral"]
     (scenario,) = loads(dump(second.scenario), "one.yaml")
     ((tried,),) = [turn.attempts for turn in scenario.turns]
-    answer = http_error_answer(detected(failed).protocol, tried, Selection(scenario, 0, 0), 1)
+    answer = http_error_answer(detect_api(failed).protocol, tried, Selection(scenario, 0, 0), 1)
     assert json.loads(answer.data[0])["error"]["metadata"] == {"provider": "P"}
 
 
@@ -420,7 +420,7 @@ def answers(paths):
         for one in read(path):
             if isinstance(one, Unread) or one.status >= 400:
                 continue
-            found = detected(one)
+            found = detect_api(one)
             if found.protocol is not None:
                 request = request_of(one, found)
                 yield one, found.protocol, draft_turn(one, found, request)
