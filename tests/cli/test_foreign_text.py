@@ -34,7 +34,6 @@ PRINTERS = {
     "mockllm/cli/drift.py": "asks a question of its own",
     "mockllm/cli/serving/server_log.py": "writes lines that are printable and never block",
     "mockllm/cli/serving/stop_signals.py": "writes a word of its own in a handler of signals",
-    "mockllm/conformance/gateways/sdk.py": "a process of its own, whose output mockllm reads",
     "mockllm/serve/server/recording/recorder.py": "a line that is printable, where there is no log",
 }
 """Modules that write to a terminal, and what is written."""

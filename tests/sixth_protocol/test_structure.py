@@ -92,7 +92,6 @@ MAY_NAME = {
     "mockllm/record/importers/aimock.py": "aimock's own format names services",
     "mockllm/record/importers/aimock_replies.py": "aimock's own format names services",
     "mockllm/record/importers/file_formats.py": "aimock's own format names services",
-    "mockllm/conformance/gateways/sdk.py": "it calls the official SDK of each API",
     "pytest_plugin/mockllm_pytest/sessions.py": "`openai_url` and its like are conveniences",
 }
 

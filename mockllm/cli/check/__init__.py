@@ -189,9 +189,6 @@ _GATEWAYS = (
         help="Cases that the gateway does not promise to support.",
     ),
     click.option("--all", "every", is_flag=True, help="With --gateway: all cases of the kit."),
-    click.option(
-        "--sdk", is_flag=True, help="Say what the official SDK makes of an answer that is wrong."
-    ),
 )
 """The options for gateways."""
 

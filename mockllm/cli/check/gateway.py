@@ -43,7 +43,6 @@ class GatewayOptions:
     upstream_port: int = 0
     unsupported: tuple[str, ...] = ()
     every: bool = False
-    sdk: bool = False
 
     @classmethod
     def take_from(cls, options: dict[str, Any]) -> Self:
@@ -164,7 +163,6 @@ def _gateway(options: GatewayOptions, reporting: CheckOptions) -> Gateway:
         rounds=options.rounds,
         unsupported={**known.unsupported, **dict(map(_reason, options.unsupported))},
         setting=Setting(words, options.words),
-        sdk=options.sdk,
     )
 
 

@@ -21,7 +21,6 @@ from mockllm.conformance.gateways.client import request_answer
 from mockllm.conformance.gateways.program import GatewayCommand
 from mockllm.conformance.gateways.reading import read_reply
 from mockllm.conformance.gateways.request_rules import request_findings, upstream_refuses
-from mockllm.conformance.gateways.sdk import sdk_line
 from mockllm.conformance.results import CaseResult, Client, Play, Results, Stream, request_log
 from mockllm.scenario.dump import dump
 from mockllm.serve.server.thread import ServerThread
@@ -59,7 +58,6 @@ class Gateway:
         deadline: seconds until an answer is to be over.
         unsupported: why cases are not judged, by patterns of their names.
         setting: the words that reproduce a case.
-        sdk: whether the official SDK reads the answers that are wrong, too.
     """
 
     pair: Pair
@@ -74,7 +72,6 @@ class Gateway:
     deadline: float = DEADLINE
     unsupported: Mapping[str, str] = field(default_factory=dict)
     setting: Setting | None = None
-    sdk: bool = False
 
     def target(self, case: GatewayCase) -> str:
         """The URL of a request."""
@@ -257,14 +254,7 @@ def _rows(
     times = [_findings(played[case.name], played) for played in rounds]
     seen = rounds[-1][case.name]
     rules = {finding.rule for found in times for finding in found}
-    rows = [_row(rule, times, seen, gateway) for rule in GATEWAYS if rule in rules]
-    if gateway.sdk and any(row.failed for row in rows):
-        line = sdk_line(seen)
-        rows = [
-            replace(row, differences=(*row.differences, line)) if row.failed else row
-            for row in rows
-        ]
-    return rows
+    return [_row(rule, times, seen, gateway) for rule in GATEWAYS if rule in rules]
 
 
 def _row(
