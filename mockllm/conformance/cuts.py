@@ -35,6 +35,7 @@ from mockllm.conformance.case_names import Setting, check_command
 from mockllm.conformance.clients.measured import AdapterFrames, json_value, rule_line
 from mockllm.conformance.clients.messages import Answer, as_json
 from mockllm.conformance.clients.runner import Runner
+from mockllm.conformance.driver import UNWATCHED, Driver
 from mockllm.conformance.reports.terminal import terminal_lines
 from mockllm.conformance.results import CaseResult, Client, Results, Stream
 from mockllm.conformance.results.known import Standing
@@ -113,7 +114,7 @@ def answer_to(client: Factory, case: Case, level: Level) -> CutAnswer:
 
 
 def cut_answers(
-    runner: Runner, cases: Sequence[Case], command: Sequence[str]
+    runner: Runner, cases: Sequence[Case], command: Sequence[str], driver: Driver = UNWATCHED
 ) -> Iterator[tuple[Case, CutAnswer]]:
     """The answers of a client to prefixes, in their order.
 
@@ -121,7 +122,7 @@ def cut_answers(
         command: of the runner; an exception that its file raised is not the client's.
     """
     frames = AdapterFrames(runner.hello.client.adapter, command)
-    for case, answer in runner.each(cases):
+    for case, answer in runner.each(cases, driver, "prefixes"):
         yield case, _cut_answer(answer, frames, runner.hello.unsupported)
 
 

@@ -302,14 +302,12 @@ def examine_outcomes(
     cases: Iterable[Case],
     policy: Policy | None = None,
     *,
-    progress: Callable[[Result], None] | None = None,
     usage_requested: Callable[[Case], bool] | None = None,
     needs_events: bool = False,
 ) -> Report:
     """Judges a client whose outcomes are made elsewhere: in another process, or in a file.
 
     Args:
-        progress: called with each result, in the order of the cases.
         usage_requested: see `examine_client`; None: usage is judged as the policy says.
         needs_events: skip the cases that show in bytes only.
 
@@ -338,8 +336,6 @@ def examine_outcomes(
         failed = examination.add(case)
         if case.plain is None and not failed:
             right.append(case)
-        if progress is not None:
-            progress(examination.results[-1])
     # Once more, after all others: a client whose streams share state may fail now.
     again = judge_reply(right[0]).differences if right and len(examination.results) > 1 else ()
     if not again:

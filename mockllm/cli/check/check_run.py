@@ -9,6 +9,7 @@ from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import Interruptible
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
+from mockllm.conformance.driver import Driver
 from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import Results
 from mockllm.conformance.results.file import write_report, write_results
@@ -42,7 +43,7 @@ def run_check(options: CheckOptions) -> int:
     plan = plan_of(options)
     lists = known_lists(options, plan.names)
     with progress_line() as line, Interruptible() as interrupted, plan.attach() as runner:
-        results = plan.judge(runner, line, interrupted)
+        results = plan.judge(runner, Driver(line, interrupted.goes_on))
         for remark in runner.attachment.remarks:
             echo(f"mockllm: {remark}", err=True)
     return report(options, results, plan.names, *lists)

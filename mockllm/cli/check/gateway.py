@@ -15,6 +15,7 @@ from mockllm.cli.check.plan import Interruptible, results_of_today
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.case_names import Setting, choose
+from mockllm.conformance.driver import Driver
 from mockllm.conformance.gateways.cases import Pair, gateway_cases
 from mockllm.conformance.gateways.check import Gateway, case_forms
 from mockllm.conformance.gateways.gateway_run import judge_gateway
@@ -130,9 +131,7 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in GATEWAYS)
     lists = known_lists(reporting, names)
     with progress_line() as progress, Interruptible() as interrupted:
-        judged = judge_gateway(
-            gateway, cases, empty, progress=progress, goes_on=interrupted.goes_on
-        )
+        judged = judge_gateway(gateway, cases, empty, Driver(progress, interrupted.goes_on))
     if judged.strangers:
         first = judged.strangers[0].received
         requests = quantity(len(judged.strangers), "request")

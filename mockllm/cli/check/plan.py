@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import mockllm
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.terminal.output import echo
-from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.clients.http_clients import HTTP_LIMIT, http_runner
 from mockllm.conformance.clients.measured import json_value
 from mockllm.conformance.clients.messages import Hello
 from mockllm.conformance.clients.runner import LIMIT, Runner, pipe_runner
+from mockllm.conformance.driver import Driver
 from mockllm.conformance.results import Client, Results
-
-T = TypeVar("T")
 
 
 class Interruptible:
@@ -38,13 +36,6 @@ class Interruptible:
         """Whether the next case is tried."""
         self._has_cases = True
         return not self.happened
-
-    def until(self, items: Iterable[T]) -> Iterator[T]:
-        """The items until Ctrl-C."""
-        for item in items:
-            if not self.goes_on():
-                return
-            yield item
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.happened or not self._has_cases:
@@ -71,7 +62,7 @@ class Plan:
 
     names: tuple[str, ...]
     attach: Callable[[], Runner]
-    judge: Callable[[Runner, ProgressLine, Interruptible], Results]
+    judge: Callable[[Runner, Driver], Results]
 
 
 def attach_client(options: CheckOptions) -> Runner:

@@ -11,19 +11,16 @@ from typing import cast
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import cases, plain_forms
-from mockllm.checking.cuts.judging import CutAnswer
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import (
-    Interruptible,
     Plan,
     attach_client,
     empty_results,
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.output import echo
-from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.case_names import choose
 from mockllm.conformance.clients.fault_check import check_faults, fault_case_names
 from mockllm.conformance.clients.http_clients import HttpClients, fault_limit
@@ -31,6 +28,7 @@ from mockllm.conformance.clients.measured import AdapterFrames, client_results, 
 from mockllm.conformance.clients.process import Program
 from mockllm.conformance.clients.runner import AnswerFile, Runner, write_cases
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
+from mockllm.conformance.driver import Driver, interruption
 from mockllm.conformance.results import Results
 from mockllm.core.errors import UsageError
 from mockllm.core.text import did_you_mean
@@ -93,38 +91,21 @@ def _names(case: Case) -> Iterator[str]:
     yield from filter(None, (name, name.partition("/")[2], quirk, quirk.partition(":")[0]))
 
 
-def _judge(
-    options: CheckOptions,
-    run: Sequence[Case],
-    runner: Runner,
-    line: ProgressLine,
-    interrupted: Interruptible,
-) -> Results:
-    done = 0
-
-    def progress(_: object) -> None:
-        nonlocal done
-        done += 1
-        line("cases", done, len(run))
-
+def _judge(options: CheckOptions, run: Sequence[Case], runner: Runner, driver: Driver) -> Results:
     file, given, stopped = runner.attachment, run, ""
     if isinstance(file, AnswerFile) and file.missing:
         given = [case for case in run if case.name in file.answers]
         stopped = f"the file has no answer to {len(file.missing)} cases"
-    report = runner.examine(interrupted.until(given), options.policy, progress)
-    if interrupted.happened:
-        stopped = f"interrupted after {done} of {len(run)} cases"
+    report = runner.examine(given, options.policy, driver)
+    interrupted = not driver.goes_on()
+    if interrupted:
+        stopped = interruption(len(report.results), len(run))
     empty = empty_results(options, runner.hello, stopped)
-    cases = () if interrupted.happened else run
+    cases = () if interrupted else run
     results = client_results(report, runner, empty, options.policy, options.setting, cases)
-    if options.no_shrink or options.judge is not None or interrupted.happened:
+    if options.no_shrink or options.judge is not None or interrupted:
         return results
-    broken = list(report.broken())
-
-    def shrinking(invariant: str) -> None:
-        line("smallest streams", broken.index(invariant), len(broken))
-
-    return with_smallest(results, report, runner, options.policy, progress=shrinking)
+    return with_smallest(results, report, runner, options.policy, driver)
 
 
 # `--cuts`: streams that are cut at every place
@@ -139,16 +120,10 @@ def _plan_cuts(options: CheckOptions) -> Plan:
     # The whole streams show what a client reads at all.
     cases = [case for case in listed if not case.rules or id(case) in run]
 
-    def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
-        def answers() -> Iterator[tuple[Case, CutAnswer]]:
-            for done, pair in enumerate(cut_answers(runner, cases, options.command)):
-                line("prefixes", done, len(cases))
-                yield pair
-
-        results = cut_results(
-            empty_results(options, runner.hello), interrupted.until(answers()), options.setting
-        )
-        stopped = "interrupted before the last prefix" if interrupted.happened else ""
+    def judge(runner: Runner, driver: Driver) -> Results:
+        answers = cut_answers(runner, cases, options.command, driver)
+        results = cut_results(empty_results(options, runner.hello), answers, options.setting)
+        stopped = "" if driver.goes_on() else "interrupted before the last prefix"
         named = (case for case in results.cases if _is_named(case.case, options.only))
         return replace(results, cases=tuple(named), stopped=stopped)
 
@@ -190,7 +165,7 @@ def _plan_faults(options: CheckOptions) -> Plan:
         served = ServerOptions(grace=0)
         return Runner(HttpClients(program, options.api, options=served, per_case=options.per_case))
 
-    def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
+    def judge(runner: Runner, driver: Driver) -> Results:
         return check_faults(
             cast("HttpClients", runner.attachment).play,
             cases,
@@ -199,8 +174,7 @@ def _plan_faults(options: CheckOptions) -> Plan:
             rules,
             adapter=AdapterFrames(runner.hello.client.adapter, options.command),
             setting=options.setting,
-            progress=line,
-            goes_on=interrupted.goes_on,
+            driver=driver,
         )
 
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 
 from mockllm.checking.cases.case import Case
@@ -15,6 +15,7 @@ from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.case_names import Setting, check_command
 from mockllm.conformance.clients.http_sessions import PlayedCase
 from mockllm.conformance.clients.measured import AdapterFrames, json_value, rule_line, stream_of
+from mockllm.conformance.driver import UNWATCHED, Driver, interruption
 from mockllm.conformance.results import CaseResult, Play, Results, request_log
 from mockllm.core.errors import ProbeError
 from mockllm.scenario.dump import dump
@@ -26,8 +27,6 @@ SIDE_BY_SIDE = 16
 
 _AGAIN_SIDE_BY_SIDE = 4
 """The same when they are played again: fewer, so that a busy machine delays none of them."""
-
-Progress = Callable[[str, int, int], None]
 
 
 def fault_case_names(case: Case) -> Iterator[str]:
@@ -46,8 +45,7 @@ def check_faults(
     *,
     adapter: AdapterFrames = NO_ADAPTER,
     setting: Setting | None = None,
-    progress: Progress | None = None,
-    goes_on: Callable[[], bool] = lambda: True,
+    driver: Driver = UNWATCHED,
 ) -> Results:
     """Plays the cases that rules need, and judges the rules.
 
@@ -59,40 +57,40 @@ def check_faults(
         run: the results but for the cases.
         adapter: what is raised in its files is no mistake of the client.
         setting: how the client was attached, for the lines that reproduce a case.
-        goes_on: called before each case; once it is false, no further case is played.
 
     Raises:
         ProbeError: the client cannot be run, or sends no request in any case.
     """
-    wanted = tuple(rules)
-    chosen = [case for case in cases if set(case.rules) & set(wanted)]
-    first = _play(play, chosen, SIDE_BY_SIDE, "cases", progress, goes_on)
-    _check_requests(first)
+    names = tuple(rules)
+    chosen = [case for case in cases if set(case.rules) & set(names)]
 
     def judgements(played: Mapping[str, PlayedCase]) -> dict[str, Judged]:
-        return {name: Judged.of(case, policy, wanted, adapter) for name, case in played.items()}
+        return {name: Judged.of(case, policy, names, adapter) for name, case in played.items()}
 
-    judged = judgements(first)
-    accused = [case for case in chosen if case.name in judged and judged[case.name].wrong]
-    again = _play(play, accused, _AGAIN_SIDE_BY_SIDE, "mistakes again", progress, goes_on)
-    second = judgements(again)
-    undecided = [
-        case
-        for case in accused
-        if case.name in second and judged[case.name].differs(second[case.name])
-    ]
-    third = judgements(_play(play, undecided, 1, "mistakes once more", progress, goes_on))
+    with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="mockllm-fault") as pool:
+
+        def submit(case: Case) -> Future[PlayedCase]:
+            return pool.submit(play, case)
+
+        first = driver.play(chosen, submit, SIDE_BY_SIDE)
+        _check_requests(first)
+        judged = judgements(first)
+        accused = [case for case in chosen if case.name in judged and judged[case.name].wrong]
+        second = judgements(driver.play(accused, submit, _AGAIN_SIDE_BY_SIDE, "mistakes again"))
+        undecided = [
+            case
+            for case in accused
+            if case.name in second and judged[case.name].differs(second[case.name])
+        ]
+        third = judgements(driver.play(undecided, submit, 1, "mistakes once more"))
     for name, judgement in second.items():
         judged[name] = judged[name].confirm(judgement, third.get(name))
     listed = [judged[case.name] for case in chosen if case.name in judged]
-    stopped = ""
-    if len(listed) < len(chosen):
-        stopped = f"interrupted after {len(listed)} of {len(chosen)} cases"
     return replace(
         run,
         cases=tuple(row for judgement in listed for row in _rows(judgement, setting)),
         plays={judgement.played.case.name: _play_of(judgement) for judgement in listed},
-        stopped=stopped,
+        stopped=interruption(len(listed), len(chosen)),
         settings=json_value(_settings(policy)),
     )
 
@@ -115,35 +113,6 @@ def _check_requests(played: Mapping[str, PlayedCase]) -> None:
         f"the client sent no request to the base URL of any of {len(played)} cases{ends}. "
         "Have it send its requests to the base URL that it gets"
     )
-
-
-def _play(
-    play: Callable[[Case], PlayedCase],
-    cases: Sequence[Case],
-    side_by_side: int,
-    what: str,
-    progress: Progress | None,
-    goes_on: Callable[[], bool],
-) -> dict[str, PlayedCase]:
-    """The cases that were played, by name."""
-    played: dict[str, PlayedCase] = {}
-
-    def attempt_at(case: Case) -> PlayedCase | None:
-        return play(case) if goes_on() else None
-
-    with ThreadPoolExecutor(side_by_side, thread_name_prefix="mockllm-fault") as pool:
-        futures = [pool.submit(attempt_at, case) for case in cases]
-        try:
-            for done in as_completed(futures):
-                attempt = done.result()
-                if attempt is not None:
-                    played[attempt.case.name] = attempt
-                if progress is not None:
-                    progress(what, len(played), len(cases))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return played
 
 
 @dataclass(frozen=True, slots=True)

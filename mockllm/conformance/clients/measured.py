@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from mockllm.conformance.clients.costs import (
 )
 from mockllm.conformance.clients.messages import Answer, as_json
 from mockllm.conformance.clients.runner import Runner
+from mockllm.conformance.driver import UNWATCHED, Driver
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Smallest, Stream
 from mockllm.play.quirks import find
 from mockllm.scenario.dump import dump
@@ -300,17 +301,17 @@ def with_smallest(
     report: Report,
     runner: Runner,
     policy: Policy,
-    *,
-    progress: Callable[[str], None],
+    driver: Driver = UNWATCHED,
 ) -> Results:
     """The results, with the smallest stream for the first case of each broken invariant: the
     smallest one that was found in `_LIMIT` seconds."""
     failed = {case.case for case in results.cases if case.failed}
     smallest: dict[str, Smallest] = {}
-    for invariant, failures in report.broken().items():
+    broken = report.broken().values()
+    for number, failures in enumerate(broken):
         first = next((failure for failure in failures if failure.case.name in failed), None)
         if first is not None and first.case.name not in smallest:
-            progress(invariant)
+            driver.progress("smallest streams", number, len(broken))
             until = time.monotonic() + _LIMIT
             smallest[first.case.name] = _smallest(first, runner, policy, results.level, until)
     cases = tuple(replace(case, smallest=smallest.get(case.case)) for case in results.cases)

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import weakref
 from base64 import b64encode
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
 from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.compile import check_api, plain_forms
 from mockllm.checking.judging.examine import examine_outcomes
-from mockllm.checking.judging.report import Report, Result
+from mockllm.checking.judging.report import Report
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Tool
@@ -37,10 +35,9 @@ from mockllm.conformance.clients.messages import (
     valid_answer,
 )
 from mockllm.conformance.clients.process import Program, RunnerProcesses
+from mockllm.conformance.driver import UNWATCHED, Driver
 from mockllm.core.errors import ProbeError, UsageError
 from mockllm.scenario.model import ToolSpec
-
-Progress = Callable[[Result], None]
 
 LIMIT = 5.0
 """Seconds that a case may take."""
@@ -80,52 +77,42 @@ class Runner:
         self.hello: Hello = attachment.hello
         self.answers: dict[str, Answer] = {}
         """The first answer to each case, by the name of the case."""
-        self._submitted: dict[int, Future[Answer]] = {}
 
-    def examine(
-        self,
-        cases: Iterable[Case],
-        policy: Policy,
-        progress: Progress | None = None,
-    ) -> Report:
+    def examine(self, cases: Sequence[Case], policy: Policy, driver: Driver = UNWATCHED) -> Report:
         """Runs the client through cases."""
+        needs_events = self.attachment.needs_events
+        skipped = [case for case in cases if needs_events and case.events is None]
+        playable = [case for case in cases if not needs_events or case.events is not None]
+        unjudged: dict[int, Answer] = {}
+
+        def in_turn() -> Iterator[Case]:
+            yield from skipped
+            for case, answer in self.each(playable, driver):
+                unjudged[id(case)] = answer
+                yield case
 
         def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
-            answer = self.answer(case)
+            answer = unjudged.pop(id(case), None) or self.answer(case)
             self.answers.setdefault(case.name, answer)  # not of another form of the same name
             return answer.outcome, answer.absent | self.hello.unsupported
 
         return examine_outcomes(
             reply,
-            self._window(iter(cases)),
+            in_turn(),
             policy,
-            progress=progress,
             usage_requested=self.attachment.requests_usage,
-            needs_events=self.attachment.needs_events,
+            needs_events=needs_events,
         )
 
-    def each(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
+    def each(
+        self, cases: Iterable[Case], driver: Driver, what: str = "cases"
+    ) -> Iterator[tuple[Case, Answer]]:
         """The cases in their order with their answers, which `answers` does not keep."""
-        return ((case, self.answer(case)) for case in self._window(iter(cases)))
-
-    def _window(self, cases: Iterator[Case]) -> Iterator[Case]:
-        """The cases in their order, each some time after it was submitted."""
-        attachment = self.attachment
-        waiting: deque[Case] = deque()
-        self._submitted.clear()  # what an interrupted run has left
-        while True:
-            for case in islice(cases, max(attachment.window - len(waiting), 0)):
-                waiting.append(case)
-                if not attachment.needs_events or case.events is not None:
-                    self._submitted[id(case)] = attachment.submit(case)
-            if not waiting:
-                return
-            yield waiting.popleft()
+        return driver.each(cases, self.attachment.submit, self.attachment.window, what)
 
     def answer(self, case: Case) -> Answer:
-        """The answer to a case: one that was submitted before, or one more."""
-        future = self._submitted.pop(id(case), None)
-        return (future or self.attachment.submit(case)).result()
+        """One more answer to a case."""
+        return self.attachment.submit(case).result()
 
     def close(self) -> None:
         """Ends what was started for the client."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -15,6 +16,7 @@ from mockllm.checking.resilience.rule_verdicts import Finding
 from mockllm.checking.rules import GATEWAYS, Cost, severity
 from mockllm.conformance.case_names import Setting, check_command
 from mockllm.conformance.clients.measured import rule_line
+from mockllm.conformance.driver import UNWATCHED, Driver, interruption
 from mockllm.conformance.gateways.answer_rules import Observed, answer_findings
 from mockllm.conformance.gateways.cases import GatewayCase, Pair, gateway_cases
 from mockllm.conformance.gateways.client import request_answer
@@ -38,8 +40,6 @@ _SETTLE = 3.0
 """Seconds that the requests upstream may take to end after the client has its answer."""
 
 _LONGEST_BODY = 4000
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,21 +87,18 @@ def check_gateway(
     gateway: Gateway,
     cases: Sequence[GatewayCase],
     empty: Results,
-    *,
-    progress: Progress | None = None,
-    goes_on: Callable[[], bool] = lambda: True,
+    driver: Driver = UNWATCHED,
 ) -> Results:
     """The results of a gateway.
 
     Args:
         empty: the results but for the cases.
-        goes_on: called before each case; once it is false, no further case is played.
     """
     judged = [case for case in cases if not _reason(case, gateway)]
     rounds: list[dict[str, Observed]] = []
     for number in range(gateway.rounds):
         what = f"cases, round {number + 1}"
-        rounds.append(asyncio.run(_play(upstream, gateway, judged, what, progress, goes_on)))
+        rounds.append(asyncio.run(_play(upstream, gateway, judged, driver, what)))
     rows: list[CaseResult] = []
     plays: dict[str, Play] = {}
     for case in cases:
@@ -113,9 +110,7 @@ def check_gateway(
             rows += own
             wrong = any(row.failed for row in own)
             plays[case.name] = _play_of(times[-1][case.name], wrong=wrong)
-    stopped = ""
-    if len(plays) < len(judged):
-        stopped = f"interrupted after {len(plays)} of {len(judged)} cases"
+    stopped = interruption(len(plays), len(judged))
     return replace(empty, cases=tuple(rows), plays=plays, stopped=stopped)
 
 
@@ -163,30 +158,21 @@ async def _play(
     upstream: ServerThread,
     gateway: Gateway,
     cases: Sequence[GatewayCase],
+    driver: Driver,
     what: str,
-    progress: Progress | None,
-    goes_on: Callable[[], bool],
 ) -> dict[str, Observed]:
     """The observations of each case, by its name."""
-    played: dict[str, Observed] = {}
-    places = asyncio.Semaphore(SIDE_BY_SIDE)
-
-    async def play(case: GatewayCase) -> None:
-        async with places:
-            if goes_on():
-                played[case.name] = await _observe(upstream, gateway, case, http)
-                if progress is not None:
-                    progress(what, len(played), len(cases))
-
+    loop = asyncio.get_running_loop()
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
     timeout = aiohttp.ClientTimeout(total=None)
-    async with (
-        aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as http,
-        asyncio.TaskGroup() as tasks,
-    ):
-        for case in cases:
-            tasks.create_task(play(case))
-    return played
+    async with aiohttp.ClientSession(
+        connector=connector, timeout=timeout, auto_decompress=False
+    ) as http:
+
+        def submit(case: GatewayCase) -> Future[Observed]:
+            return asyncio.run_coroutine_threadsafe(_observe(upstream, gateway, case, http), loop)
+
+        return await asyncio.to_thread(driver.play, cases, submit, SIDE_BY_SIDE, what)
 
 
 async def _observe(

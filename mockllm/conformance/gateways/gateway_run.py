@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from mockllm.conformance.driver import UNWATCHED, Driver
 from mockllm.conformance.gateways.cases import GatewayCase
-from mockllm.conformance.gateways.check import Gateway, Progress, check_gateway, control_problem
+from mockllm.conformance.gateways.check import Gateway, check_gateway, control_problem
 from mockllm.conformance.gateways.program import running_gateway
 from mockllm.conformance.gateways.upstream import gateway_upstream
 from mockllm.conformance.results import Results
@@ -32,15 +33,12 @@ def judge_gateway(
     gateway: Gateway,
     cases: Sequence[GatewayCase],
     empty: Results,
-    *,
-    progress: Progress | None = None,
-    goes_on: Callable[[], bool] = lambda: True,
+    driver: Driver = UNWATCHED,
 ) -> JudgedGateway:
     """Plays the cases, first without the gateway.
 
     Args:
         empty: the results but for the cases.
-        goes_on: called before each case; once it is false, no further case is played.
 
     Raises:
         ProbeError: the control run is not all right, or the gateway does not start.
@@ -51,9 +49,7 @@ def judge_gateway(
             raise ProbeError(problem)
         with _running(gateway, upstream) as running:
             before = len(upstream.exchanges("default"))
-            results = check_gateway(
-                upstream, running, cases, empty, progress=progress, goes_on=goes_on
-            )
+            results = check_gateway(upstream, running, cases, empty, driver)
         return JudgedGateway(results, upstream.exchanges("default")[before:])
 
 

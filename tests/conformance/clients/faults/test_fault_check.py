@@ -18,6 +18,7 @@ from mockllm.conformance.clients.fault_check import Judged, check_faults
 from mockllm.conformance.clients.http_sessions import FunctionPlayer, PlayedCase
 from mockllm.conformance.clients.measured import AdapterFrames
 from mockllm.conformance.clients.messages import Answer, read_answer
+from mockllm.conformance.driver import Driver
 from mockllm.conformance.results import Client, Results, rule_verdict
 from mockllm.conformance.results.file import read_results
 from mockllm.core.errors import ProbeError
@@ -128,7 +129,9 @@ def test_a_client_that_never_sends_a_request_cannot_be_judged(server):
 
 def test_no_further_case_is_played_after_an_interruption(server):
     player = FunctionPlayer(server, lambda url, case: {"text": ""})
-    check = check_faults(player.play, [CASES["status-400"]], POLICY, RUN, goes_on=lambda: False)
+    check = check_faults(
+        player.play, [CASES["status-400"]], POLICY, RUN, driver=Driver(goes_on=lambda: False)
+    )
     assert check.stopped == "interrupted after 0 of 1 cases"
 
 
