@@ -39,10 +39,7 @@ def _headers_of_connection(
 ) -> dict[str, str] | None:
     scheme = "https" if connection.default_port == PORTS["https"] else "http"
     # Behind a proxy of the environment, the host is that of its tunnel.
-    tunnel = (
-        getattr(connection, "_tunnel_host", None),
-        getattr(connection, "_tunnel_port", None),
-    )
+    tunnel = (getattr(connection, "_tunnel_host", None), getattr(connection, "_tunnel_port", None))
     host, port = tunnel if tunnel[0] else (connection.host, connection.port)
     return None if to is None else to.headers(scheme, str(host), port)
 

@@ -69,9 +69,7 @@ class Routes:
     """Finds the endpoint for a method and a path."""
 
     def __init__(
-        self,
-        protocols: Protocols,
-        further: Mapping[str, tuple[Route, ...]] = NO_ROUTES,
+        self, protocols: Protocols, further: Mapping[str, tuple[Route, ...]] = NO_ROUTES
     ) -> None:
         self._protocols = protocols
         self._further = further

@@ -55,10 +55,7 @@ class ServerThread:
         return asyncio.run_coroutine_threadsafe(result(), self._loop).result()
 
     def wait(
-        self,
-        function: Callable[_P, Coroutine[Any, Any, _R]],
-        *args: _P.args,
-        **kwargs: _P.kwargs,
+        self, function: Callable[_P, Coroutine[Any, Any, _R]], *args: _P.args, **kwargs: _P.kwargs
     ) -> _R:
         """Runs a coroutine function in the server's loop; returns or raises what it does."""
         return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop).result()

@@ -249,10 +249,7 @@ def scenario_conditions(
 
 
 def _history(
-    scenario: Scenario,
-    served: ScenarioIndex,
-    request: Request,
-    headers: Mapping[str, str],
+    scenario: Scenario, served: ScenarioIndex, request: Request, headers: Mapping[str, str]
 ) -> list[JudgedCondition]:
     """The conditions on the history of a scenario whose other conditions hold."""
     search = Search(served, request, headers, read_history(request.messages).turns)
@@ -329,11 +326,7 @@ def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
 def _parts(message: Message) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
         yield _part(
-            "result",
-            message.text,
-            name=message.name,
-            id=message.call_id,
-            is_error=message.error,
+            "result", message.text, name=message.name, id=message.call_id, is_error=message.error
         )
         return
     if message.text:

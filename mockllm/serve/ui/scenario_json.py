@@ -94,10 +94,7 @@ def _part_title(part: AnyPart) -> str:
 
 
 def scenario_json(
-    scenario: Scenario,
-    entry: Mapping[str, Any],
-    problems: Sequence[Mapping[str, Any]],
-    url: str,
+    scenario: Scenario, entry: Mapping[str, Any], problems: Sequence[Mapping[str, Any]], url: str
 ) -> dict[str, Any]:
     """All about one scenario. It reads the file of the scenario."""
     text, line, why = _text(scenario)

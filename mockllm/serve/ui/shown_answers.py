@@ -374,11 +374,7 @@ def _body_turn(answer: HttpAnswer, protocol: WireProtocol | None, reading: _Read
 
 
 def _call(call: ToolCall) -> dict[str, str]:
-    return {
-        "id": call.id or "",
-        "name": call.name,
-        "arguments": shorten(call.arguments, _LONGEST),
-    }
+    return {"id": call.id or "", "name": call.name, "arguments": shorten(call.arguments, _LONGEST)}
 
 
 def sent_times(

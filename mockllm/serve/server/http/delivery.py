@@ -296,10 +296,7 @@ _WRITE = 32 * 1024
 
 
 async def deliver_parts(
-    request: web.BaseRequest,
-    headers: Mapping[str, str],
-    parts: AsyncIterator[bytes],
-    sent: Sent,
+    request: web.BaseRequest, headers: Mapping[str, str], parts: AsyncIterator[bytes], sent: Sent
 ) -> web.StreamResponse:
     """Sends a JSON body in HTTP chunks; for HEAD none of it is made. It waits while the client
     reads slowly, and lets other requests go on after each part.

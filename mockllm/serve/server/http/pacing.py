@@ -138,12 +138,7 @@ class Pacer:
         return monotonic() < start + at / (speed * 1_000_000)
 
     async def play(
-        self,
-        request: web.BaseRequest,
-        paced: Paced,
-        sent: Sent,
-        start: float,
-        speed: float = 1.0,
+        self, request: web.BaseRequest, paced: Paced, sent: Sent, start: float, speed: float = 1.0
     ) -> None:
         """Writes all parts, each at its time, and notes in `sent` how much was sent.
 

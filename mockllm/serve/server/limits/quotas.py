@@ -11,17 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from mockllm.core.quotas import (
-    FULL,
-    Charge,
-    Fill,
-    Level,
-    Resource,
-    Taken,
-    excess_of,
-    full_at,
-    take,
-)
+from mockllm.core.quotas import FULL, Charge, Fill, Level, Resource, Taken, excess_of, full_at, take
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive

@@ -248,10 +248,7 @@ def _usage(figures: ModelFigures) -> Iterator[_Sample]:
 _OTEL: tuple[_Row, ...] = (
     ("gen_ai_server_request_duration_seconds", "histogram", "Whole time.", _durations),
     _times(
-        "gen_ai_server_time_to_first_token_seconds",
-        _FIRST,
-        "first",
-        FIRST[: FIRST.index(10.0) + 1],
+        "gen_ai_server_time_to_first_token_seconds", _FIRST, "first", FIRST[: FIRST.index(10.0) + 1]
     ),
     _times(
         "gen_ai_server_time_per_output_token_seconds",

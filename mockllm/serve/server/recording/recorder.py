@@ -140,10 +140,7 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        options: RecordOptions,
-        listener: Written | None = None,
-        reserved: Iterable[str] = (),
+        self, options: RecordOptions, listener: Written | None = None, reserved: Iterable[str] = ()
     ) -> None:
         known = Folder(options.folder).scenarios()
         self.was_empty = not known

@@ -123,12 +123,7 @@ class JournalWriter:
     up, and the store is given their number when it is back.
     """
 
-    def __init__(
-        self,
-        store: StateStore,
-        process: str,
-        report: Callable[[str], None],
-    ) -> None:
+    def __init__(self, store: StateStore, process: str, report: Callable[[str], None]) -> None:
         self._store, self._process, self._report = store, process, report
         self._queue: deque[_Waiting] = deque()
         self._size = 0

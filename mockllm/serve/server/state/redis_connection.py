@@ -160,10 +160,7 @@ class RedisProcesses:
             for _ in range(_COMPARISONS):
                 await self._connection.compare_clocks()
             await self._beat()
-        self._tasks = [
-            asyncio.create_task(self._live()),
-            asyncio.create_task(self._listen()),
-        ]
+        self._tasks = [asyncio.create_task(self._live()), asyncio.create_task(self._listen())]
 
     async def leave(self) -> None:
         """Ends what `join` began."""

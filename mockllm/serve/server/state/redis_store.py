@@ -155,12 +155,7 @@ class RedisStore:
         asked = [
             value
             for charge in charges
-            for value in (
-                charge.bucket,
-                charge.limit.amount,
-                charge.limit.seconds,
-                charge.amount,
-            )
+            for value in (charge.bucket, charge.limit.amount, charge.limit.seconds, charge.amount)
         ]
         # Lua would round a time.
         granted, *used = json.loads(await self._run("take", "", repr(now), int(force), *asked))
