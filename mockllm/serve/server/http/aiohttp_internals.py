@@ -16,14 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from aiohttp import (
-    ClientError,
-    ClientPayloadError,
-    ClientResponse,
-    StreamReader,
-    TCPConnector,
-    web,
-)
+from aiohttp import ClientError, ClientPayloadError, ClientResponse, StreamReader, TCPConnector, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
@@ -87,8 +80,9 @@ def low_level_server(
             protocol.answered = payload
         return web.BaseRequest(message, payload, protocol, writer, task, loop)
 
+    admission = None if limit is None else Admission(limit, waits)
     return _Server(
-        _Rules(Admission(limit, waits), patience, gave_up, malformed),
+        _Rules(admission, patience, gave_up, malformed),
         handler,
         request_factory=make_request,
         handler_cancellation=True,
@@ -104,7 +98,7 @@ class _Rules:
     """Which connections are served, and what becomes of heads that do not arrive whole: see
     `low_level_server`."""
 
-    admission: Admission
+    admission: Admission | None
     patience: float
     gave_up: Callable[[], None]
     malformed: Callable[[bytes, BaseException], web.Response] | None = None
@@ -188,7 +182,7 @@ class _Connection(web.RequestHandler):
         is served."""
         self._arrived = cast("asyncio.Transport", transport)  # of uvloop it is none, but alike
         admission = self._rules.admission
-        if admission.admit(self._begin):
+        if admission is None or admission.admit(self._begin):
             self._begin()
         elif admission.waits:
             self._arrived.pause_reading()
@@ -279,11 +273,13 @@ class _Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._give_up_at_end is not None:
             self._give_up_at_end.cancel()
+        admission = self._rules.admission
         if self._admitted:
-            self._rules.admission.leave()
+            if admission is not None:
+                admission.leave()
             super().connection_lost(exc)
-        else:
-            self._rules.admission.forget(self._begin)
+        elif admission is not None:
+            admission.forget(self._begin)
         if self.lost is not None:
             self.lost()
 
@@ -381,7 +377,7 @@ class _Server(web.Server):
     def __call__(self, *, is_admitted: bool = False) -> Any:
         rules = self._rules
         if is_admitted:
-            rules = replace(rules, admission=Admission(None, waits=False))
+            rules = replace(rules, admission=None)
         return _Connection(rules, self, loop=self._loop, **self._kwargs)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import socket
 import struct
 from collections import deque
@@ -15,9 +14,8 @@ from aiohttp import web
 class Admission:
     """Which connections of a server are served: only so many at the same time."""
 
-    def __init__(self, limit: int | None, waits: bool) -> None:
-        self._limit = math.inf if limit is None else limit
-        self.waits = waits
+    def __init__(self, limit: int, waits: bool) -> None:
+        self._limit, self.waits = limit, waits
         self._open = 0
         self._waiting: deque[Callable[[], None]] = deque()
 
