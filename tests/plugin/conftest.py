@@ -10,7 +10,7 @@ import httpcore2  # noqa: F401 - see above
 import pytest
 import trustme  # noqa: F401 - see above
 
-import mockllm.serve.server.handler  # noqa: F401 - see above
+import mockllm.serve.server.parts  # noqa: F401 - see above
 import mockllm_pytest.report
 import mockllm_pytest.resilience_suites
 import mockllm_pytest.suites  # noqa: F401 - see above

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from mockllm.serve.interception.authority import Authority
+from mockllm.serve.interception.headers import DEFAULT
 from mockllm.serve.interception.hosts import Hosts
 
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "WSS_PROXY", "WS_PROXY")
@@ -40,7 +41,7 @@ def with_session(proxy_url: str, session: str, password: str = "") -> str:
     if not session and not password:
         return proxy_url
     parts = urlsplit(proxy_url)
-    user, secret = quote(session or "default", safe=""), quote(password or "x", safe="")
+    user, secret = quote(session or DEFAULT, safe=""), quote(password or "x", safe="")
     return parts._replace(netloc=f"{user}:{secret}@{parts.netloc}").geturl()
 
 

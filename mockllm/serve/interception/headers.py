@@ -13,3 +13,6 @@ RUNNING_HEADER = "x-mockllm-running"
 
 RUNNING = "running-test"
 """What stands for the session of the test that runs, in URLs of the environment."""
+
+DEFAULT = "default"
+"""The session of requests that name none, or none that can be."""

@@ -1,2 +1,2 @@
-"""The server: `app` listens, `answers` decides who answers a request, `handler` what becomes of it,
+"""The server: `app` listens, `handler` is the way of a request, `answers` finds who answers it, and
 `http` writes."""

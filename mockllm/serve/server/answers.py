@@ -1,77 +1,38 @@
-"""Who answers a request: a scenario, a service that is recorded, or an error; nothing is sent here.
+"""Finds who answers a request: a service that is recorded, a route of a scenario, or the player.
 
-Nothing here knows a protocol. What cannot be answered at once is played again when a pure core has
-what it says it needs. Files are read, and long searches made, in threads: a slow disk holds up the
-requests that need it, and no other. Operations on shared state are carried out by its store.
+What cannot be answered at once is played again when a pure core has what it says it needs. Files
+are read, and long searches made, in threads: a slow disk holds up the requests that need it, and no
+other. Operations on shared state are carried out by its store.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockllm.core.errors import RequestError, ScenarioError
 from mockllm.core.http import Target
 from mockllm.core.later import NotDoneError, deferring
-from mockllm.core.record import record
-from mockllm.play.matching.index import ScenarioIndex
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered, ApiCall, refuse
-from mockllm.play.replay.compilation.http_answer import HttpAnswer, error_at
-from mockllm.play.replay.player import Player
-from mockllm.play.replay.sessions.exchange import Played
+from mockllm.play.replay.compilation.http_answer import error_at
+from mockllm.play.replay.sessions.exchange import NOTHING, Played
 from mockllm.play.replay.sessions.session import Session
-from mockllm.play.replay.sessions.shared_session import (
-    SharedSession,
-    StateAwayError,
-    StateNotReadError,
-    StateOperation,
-)
-from mockllm.scenario.ignoring import with_ignored
-from mockllm.scenario.model import Scenario
-from mockllm.serve.server.control.access import ControlAccess
-from mockllm.serve.server.control.session_setup import SessionRequest, SessionSetups, session_gone
-from mockllm.serve.server.http.request_reading import Arrival, closes, opens_websocket
-from mockllm.serve.server.options import ServerOptions
-from mockllm.serve.server.routing import Endpoint, PlainRoutes, Routes, path_routes
-from mockllm.wire.protocols import PROTOCOLS
+from mockllm.play.replay.sessions.shared_session import SharedSession, StateNotReadError
+from mockllm.serve.server.failures import failure, too_deep
+from mockllm.serve.server.http.access import ControlAccess
+from mockllm.serve.server.http.request_reading import Arrival, opens_websocket
+from mockllm.serve.server.request_context import Chosen, Forward, RequestContext
+from mockllm.serve.server.routing import Endpoint
+from mockllm.serve.server.sources import Sources
 from mockllm.wire.protocols.base import Operation, WireProtocol
 
 if TYPE_CHECKING:
-    from mockllm.serve.server.limits.capacity import Slots
-    from mockllm.serve.server.limits.quotas import MeteredCall, ServerQuotas
-    from mockllm.serve.server.options import RecordOptions
     from mockllm.serve.server.recording.proxy import Proxy
-    from mockllm.serve.server.recording.recorded_lines import RecordedLines
-    from mockllm.serve.server.state.shared_sessions import SharedSessions
     from mockllm.serve.server.state.shared_state import SharedState
-
-
-@record
-class Forward:
-    """Says that the real service of a protocol is to answer; it is recorded."""
-
-    proxy: Proxy
-    protocol: WireProtocol
-    origin: str = ""
-
-
-class Chosen(NamedTuple):
-    """The answer that was chosen for a request.
-
-    Args:
-        target: of a request for an answer, as its path and query give it.
-        close: whether the connection has to be closed afterwards.
-    """
-
-    answer: HttpAnswer | Forward
-    played: Played
-    target: Target | None = None
-    close: bool = False
-
 
 _PRIVATE_OPERATIONS: frozenset[Operation] = frozenset(
     (
@@ -89,276 +50,49 @@ _NO_WEBSOCKETS = (
     "reach the service: name the host in NO_PROXY."
 )
 
-_DEFAULT_SETUP = SessionRequest()
-"""A session like all others of the server."""
-
 
 class Answers:
-    """Decides who answers the requests of one server.
+    """Finds the answers to the requests of one server.
 
     Args:
-        began: when that started, in seconds of `time.perf_counter`.
+        access: which pages may look answers up, or reach services.
+        deferred: does what a call needs before it can be played.
     """
 
-    def __init__(
-        self,
-        scenarios: Iterable[Scenario],
-        options: ServerOptions,
-        access: ControlAccess,
-        streaming: set[asyncio.Task[object]],
-        began: float,
-    ) -> None:
-        self.options = options
-        self._began = began
-        self._access, self._streaming = access, streaming
-        self._slots = self._make_slots()
-        self._scenarios = tuple(scenarios)
-        self.player = self._player(self._scenarios)
-        self.proxy: Proxy | None = None
-        self.recorded: RecordedLines | None = None
-        """What the recorder reported, for the live page; None where nothing is recorded."""
-        self.assigned = SessionSetups(self._player)
-        self.routes = Routes(PROTOCOLS, path_routes(PROTOCOLS.addresses, options.paths))
-        self._deferred = DeferredWork(streaming)
-        self.plain = PlainRoutes(self.routes, fallback=bool(options.fallback))
-        self._shared: SharedSessions | None = None
-        self._quotas = self._make_quotas()
+    def __init__(self, sources: Sources, access: ControlAccess, deferred: DeferredWork) -> None:
+        self._sources, self._access, self._deferred = sources, access, deferred
 
-    def _make_slots(self) -> Slots | None:
-        if self.options.capacity is None:
-            return None
-        from mockllm.serve.server.limits.capacity import Slots  # few servers need it
-
-        return Slots(self.options.capacity, self._streaming)
-
-    def _make_quotas(self, state: SharedState | None = None) -> ServerQuotas | None:
-        if not self.options.quotas:
-            return None
-        from mockllm.serve.server.limits.quotas import ServerQuotas  # few servers need it
-
-        if state is None:
-            return ServerQuotas(self.options.quotas)
-        return ServerQuotas(self.options.quotas, state.now, state.take)
-
-    def _player(
-        self,
-        scenarios: Iterable[Scenario] | ScenarioIndex,
-        session: SessionRequest = _DEFAULT_SETUP,
-    ) -> Player:
-        """A player with the options of the server and of a session."""
-        options = self.options
-        if options.ignore and not isinstance(scenarios, ScenarioIndex):
-            scenarios = [with_ignored(scenario, options.ignore) for scenario in scenarios]
-        return Player(
-            scenarios,
-            strict=options.strict,
-            fallback=options.fallback,
-            quirks=(*options.quirks, *session.quirks),
-            named=session.named,
-            speed=options.speed if session.speed is None else session.speed,
-            faults=options.faults if session.faults is None else session.faults,
-            latency=options.latency if session.latency is None else session.latency,
-            running=self._running,
-        )
-
-    def _running(self) -> int:
-        """The number of answers that take time and are on their way."""
-        return len(self._streaming) - self.waiting
-
-    @property
-    def waiting(self) -> int:
-        """The number of requests that wait for a slot."""
-        return 0 if self._slots is None else self._slots.waiting
-
-    def share(self, shared: SharedSessions) -> None:
-        """Plays with state that other processes share."""
-        self._shared = shared
-        self._deferred = DeferredWork(self._streaming, shared.state.carry_out)
-        self._quotas = self._make_quotas(shared.state)
-
-    def reload(self, scenarios: Iterable[Scenario]) -> None:
-        """Serves other scenarios from the next request on."""
-        self._scenarios = tuple(scenarios)
-        self.player = self._player(self._scenarios)
-
-    def start_recording(self, options: RecordOptions) -> None:
-        """Lets real services answer, as the options say, and records what they do.
+    async def route(self, context: RequestContext) -> Chosen | None:
+        """The answer of a service, or of a route that is no path of an API or that scenarios have;
+        None: the API of the path answers.
 
         Raises:
-            ScenarioError: what was recorded before cannot be loaded.
+            RequestError: nobody may answer.
         """
-        from mockllm.serve.server.recording.proxy import Proxy
-
-        names = [scenario.name for scenario in self._scenarios]
-        if self.options.page is not None and options.mode != "none":
-            from mockllm.serve.server.recording.recorded_lines import RecordedLines
-
-            self.recorded = RecordedLines(options)
-            options = self.recorded.options
-        self.proxy = Proxy(options, self._serving, names, self.options.faults)
-        self.proxy.patience = self.options.patience
-        self.proxy.began = self._began
-
-    async def close(self) -> None:
-        """Waits until everything that was recorded is on the disk."""
-        await self.assigned.close()
-        if self.proxy is not None:
-            await self.proxy.close()
-
-    def _serving(self, recorded: tuple[Scenario, ...]) -> Callable[[], None]:
-        """A function that serves recorded scenarios beside the others; they are indexed before, so
-        that the event loop need not wait for it."""
-        by_name = {scenario.name: scenario for scenario in (*self._scenarios, *recorded)}
-        player = self._player(by_name.values())
-
-        def swap() -> None:
-            self.player = player
-
-        return swap
-
-    def player_of(self, session: str) -> Player:
-        """The player that decides about the answers in a session."""
-        own = self.assigned.find(session)
-        return self.player if own is None else self.assigned.player(own, self.player)
-
-    def refusal(self, path: str, error: RequestError, known: Played | None = None) -> Answered:
-        """The error answer in the form of the API that has a path."""
-        return refuse(self.routes.nearest(path), error, known or Played())
-
-    def api_and_target(self, arrival: Arrival) -> tuple[str | None, Target | None]:
-        """The API of a request, and for a request for an answer what its path and query say."""
-        endpoint = self.routes.find(arrival.method, arrival.path, arrival.headers)
-        if endpoint is None:
-            return None, None
-        return endpoint.protocol.name, _target(endpoint)
-
-    def answer(self, arrival: Arrival, session: Session) -> Awaitable[Chosen]:
-        """The answer to a request."""
-        if self._shared is None or not isinstance(session, SharedSession):
-            return self._answer(arrival, session)
-        return self._answer_shared(self._shared, arrival, session)
-
-    async def _answer_shared(
-        self, shared: SharedSessions, arrival: Arrival, session: SharedSession
-    ) -> Chosen:
-        """The answer to a request of a session that other processes share."""
-        try:
-            await shared.refresh(session.name)
-            chosen = await self._answer(arrival, session)
-            await shared.state.keep(session)
-        except RequestError as error:
-            session.begin()
-            answered = self.refusal(arrival.path, error)
-            if isinstance(error, StateAwayError):
-                counted = error.may_count or session.is_counted
-                played = replace(answered.played, outcome="error", counted=counted)
-                answered = replace(answered, played=played)
-                shared.state.failed()
-            return _choice(answered)
+        arrival, player, proxy = context.arrival, context.player, context.proxy
+        forwards_all = proxy is not None and proxy.forwards_all
+        is_routed = not forwards_all and self._sources.plain.has(
+            player, arrival.method, arrival.path, context.endpoint
+        )
+        records = proxy is not None and proxy.mode != "none"
+        if opens_websocket(arrival.headers) and not is_routed and not records:
+            raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
+        chosen = None
+        # Where a scenario has the route, the service is asked only if the conditions of the
+        # scenario do not hold.
+        if proxy is not None and not is_routed:
+            chosen = await self._forward_if_unmatched(context, proxy)
+        if chosen is None and (context.endpoint is None or is_routed):
+            chosen = await self._play_route(context)
+        endpoint = context.endpoint
+        if chosen is None and endpoint is not None:
+            _enter_api(context, endpoint)
+            if proxy is not None and forwards_all:
+                await self._read(arrival)
+                chosen = self._forward(arrival, proxy, endpoint.protocol, context.known)
         return chosen
 
-    async def _answer(self, arrival: Arrival, session: Session) -> Chosen:
-        player, proxy = self.player, self.proxy
-        own = self.assigned.find(session.name)
-        if own is not None:
-            player = self.assigned.player(own, player)
-            proxy = own.proxy or (None if own.is_alone else proxy)
-            if own.gone:
-                return _choice(self.refusal(arrival.path, session_gone(session.name, own.why)))
-        endpoint = self.routes.find(arrival.method, arrival.path, arrival.headers)
-        forwards_all = proxy is not None and proxy.forwards_all
-        routed = not forwards_all and self.plain.has(player, arrival.method, arrival.path, endpoint)
-        try:
-            if (
-                opens_websocket(arrival.headers)
-                and not routed
-                and (proxy is None or proxy.mode == "none")
-            ):
-                raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
-            # Where a scenario has the route, `_answer_plain` asks the service: only if the
-            # conditions of the scenario do not hold.
-            if proxy is not None and not routed:
-                forward = await self._forward_if_unmatched(proxy, arrival, endpoint, session)
-                if forward is not None:
-                    return forward
-            if endpoint is None or routed:
-                plain = await self._answer_plain(arrival, session, player, proxy, endpoint)
-                if plain is not None:
-                    return plain
-                assert endpoint is not None
-        except StateAwayError:
-            raise
-        except RequestError as error:
-            shape = self.routes.nearest(arrival.path) if endpoint is None else endpoint.protocol
-            return _choice(refuse(shape, error), close=closes(error))
-        return await self._answer_call(arrival, session, player, proxy, endpoint)
-
-    async def _answer_call(
-        self,
-        arrival: Arrival,
-        session: Session,
-        player: Player,
-        proxy: Proxy | None,
-        endpoint: Endpoint,
-    ) -> Chosen:
-        """The answer to a request for a path of an API."""
-        protocol, target = endpoint.protocol, _target(endpoint)
-        place = endpoint.target
-        if arrival.query:
-            place = Target(place.segments, place.method, arrival.query)
-        try:
-            body = arrival.body_if_complete(self.options.max_body) or await self.body(arrival)
-            if proxy is not None and proxy.forwards_all:
-                return self._forward(arrival, proxy, protocol, Played(api=protocol.name), target)
-            if endpoint.operation in _PRIVATE_OPERATIONS:
-                self._access.check(arrival.headers, "Look-ups of answers do")
-            if protocol.guard is not None and self.options.strict:
-                protocol.guard(arrival.headers, place)
-        except RequestError as error:
-            refusal = refuse(protocol, error, Played(api=protocol.name))
-            return _choice(refusal, target, closes(error))
-        raw_path, at = arrival.request.raw_path, arrival.clock - self._began
-        sent = (protocol, place, arrival.headers, body, session, raw_path, at)
-        if endpoint.operation != "generate":
-            call = ApiCall(*sent, base=arrival.base, received_at=self._time(arrival))
-            look_up = partial(player.look_up, call, endpoint.operation)
-            return _choice(await self._deferred.play(player, session, look_up))
-        call = ApiCall(*sent)
-        metered: MeteredCall | None = None
-        if self._quotas is not None:
-            metered = await self._quotas.meter(call)
-            if not metered.granted:
-                refusal = metered.refusal()
-                answer = error_at(refusal.answer, protocol, place)
-                return Chosen(answer, refusal.played, target)
-        if self._slots is not None and (why := await self._why_full(self._slots, arrival)):
-            refusal = self._slots.refusal(protocol, why)
-            return Chosen(error_at(refusal.answer, protocol, place), refusal.played, target)
-        answered = await self._deferred.play(player, session, partial(player.play, call))
-        answer, played = self._rewrite_urls(arrival, answered.answer), answered.played
-        is_refused = played.outcome in ("unmatched", "invalid")
-        if is_refused and proxy is not None and proxy.serves(protocol, arrival.origin):
-            return self._forward(arrival, proxy, protocol, played, target)
-        # A recorded error is played byte by byte; one that is made has the form of its target.
-        if answer.status >= 400 and played.recorded != "exact":
-            answer = error_at(answer, protocol, place)
-        if self._quotas is not None and metered is not None:
-            answer = await self._quotas.settle(metered, answer)
-        return Chosen(answer, played, target)
-
-    async def _why_full(self, slots: Slots, arrival: Arrival) -> str:
-        """Takes a slot for a request, perhaps after a wait; returns why it gets none, or ""."""
-        arrival.slot = slots.enter()
-        return slots.full if arrival.slot is None else await arrival.slot.wait(arrival.request)
-
-    async def _answer_plain(
-        self,
-        arrival: Arrival,
-        session: Session,
-        player: Player,
-        proxy: Proxy | None,
-        endpoint: Endpoint | None,
-    ) -> Chosen | None:
+    async def _play_route(self, context: RequestContext) -> Chosen | None:
         """The answer to a route that is no path of an API, or that scenarios may answer. None where
         the endpoint of the path answers.
 
@@ -366,33 +100,30 @@ class Answers:
             RequestError: several scenarios answer equally well, or the file with the body of the
                 answer cannot be read.
         """
-        body = await self.body(arrival)
+        arrival, player, plain = context.arrival, context.player, self._sources.plain
+        body = await self._read(arrival)
         query = arrival.request.raw_path.partition("?")[2]
         sent = RouteRequest(arrival.method, arrival.path, query, arrival.headers, body)
-        play = partial(player.routes.play, sent, session, self._time(arrival))
+        play = partial(player.routes.play, sent, context.session, self._time(arrival))
         try:
-            answered = await self._deferred.play(player.routes, session, play)
+            answered = await self._deferred.play(player.routes, context.session, play)
         except ScenarioError as error:
             raise RequestError(f"The answer cannot be read: {error}", status=500) from None
-        if answered is not None:
-            answered = replace(answered, answer=self._rewrite_urls(arrival, answered.answer))
-            return _choice(self.plain.without_faults(answered, arrival.headers))
-        forward = None
-        if proxy is not None:
-            forward = await self._forward_if_unmatched(proxy, arrival, endpoint, session)
-        # Where scenarios have the route of a job, the jobs of the service do not answer it.
-        is_job = endpoint is not None and endpoint.operation in endpoint.protocol.jobs
-        if forward is not None or (endpoint is not None and not is_job):
-            return forward
-        return _choice(
-            self.plain.without_faults(self.plain.answer_unmatched(player, sent), arrival.headers)
-        )
+        if answered is None:
+            forward, proxy = None, context.proxy
+            if proxy is not None:
+                forward = await self._forward_if_unmatched(context, proxy)
+            # Where scenarios have the route of a job, the jobs of the service do not answer it.
+            endpoint = context.endpoint
+            is_job = endpoint is not None and endpoint.operation in endpoint.protocol.jobs
+            if forward is not None or (endpoint is not None and not is_job):
+                return forward
+            answered = plain.answer_unmatched(player, sent)
+        return plain.without_faults(_with_own_urls(arrival, answered), arrival.headers)
 
-    async def _forward_if_unmatched(
-        self, proxy: Proxy, arrival: Arrival, endpoint: Endpoint | None, session: Session
-    ) -> Chosen | None:
+    async def _forward_if_unmatched(self, context: RequestContext, proxy: Proxy) -> Chosen | None:
         """Forwards look-ups, and paths not known here, to the service, if there is one."""
-        origin = arrival.origin
+        arrival, endpoint = context.arrival, context.endpoint
         # The paths of files and batches belong to several APIs: the headers say to which service.
         if endpoint is not None and endpoint.operation not in endpoint.protocol.jobs:
             protocol = endpoint.protocol
@@ -400,23 +131,18 @@ class Answers:
             id = endpoint.target.segments.get(stored.segment, "") if stored is not None else ""
             if endpoint.operation == "generate":
                 return None
-            known = await self._deferred.play(self, session, partial(session.answer, id))
-            if known is not None:
+            look_up = partial(context.session.answer, id)
+            if await self._deferred.play(self, context.session, look_up) is not None:
                 return None
-            if proxy.serves(protocol, origin):
+            if proxy.serves(protocol, arrival.origin):
                 return self._forward(arrival, proxy, protocol, Played(api=protocol.name))
-        if origin and proxy.mode != "none":
-            return self._forward(arrival, proxy, self.routes.nearest(arrival.path), Played())
+        if arrival.origin and proxy.mode != "none":
+            return self._forward(arrival, proxy, self._sources.routes.nearest(arrival.path))
         service = proxy.service_for(arrival.path, arrival.headers)
-        return None if service is None else self._forward(arrival, proxy, service, Played())
+        return None if service is None else self._forward(arrival, proxy, service)
 
     def _forward(
-        self,
-        arrival: Arrival,
-        proxy: Proxy,
-        protocol: WireProtocol,
-        played: Played,
-        target: Target | None = None,
+        self, arrival: Arrival, proxy: Proxy, protocol: WireProtocol, played: Played = NOTHING
     ) -> Chosen:
         """Lets the service answer. What a page sends to this server goes no further, unless its
         origin is allowed; what it sends to a service, through a proxy that the user of the browser
@@ -426,70 +152,120 @@ class Answers:
             try:
                 self._access.check_page(arrival.headers, "Services do")
             except RequestError as error:
-                return _choice(refuse(protocol, error, Played(api=played.api)), target)
-        return Chosen(Forward(proxy, protocol, arrival.origin), played, target)
+                return refuse(protocol, error, Played(api=played.api))
+        return Forward(proxy, protocol, played, arrival.origin)
 
-    def _rewrite_urls(self, arrival: Arrival, answer: HttpAnswer) -> HttpAnswer:
-        """The answer with URLs of this server in its headers, not of the recorded service. A client
-        that believes to speak to the service reaches this server by those, too."""
-        if not answer.service or arrival.origin:
-            return answer
-        return answer.with_base_url(arrival.base)
-
-    def accept_origin(self, arrival: Arrival, session: str) -> None:
-        """Takes the origin that a request names in a header.
+    async def read_call(self, context: RequestContext) -> tuple[ApiCall, Operation]:
+        """The request that a path of an API gets, and what it is for.
 
         Raises:
-            RequestError: somebody else than a library that is redirected names it, or it is not
-                intercepted.
+            RequestError: its body cannot be read, or nobody may send it.
         """
-        options, setup = self.options.intercept, self.assigned.find(session)
-        arrival.accept_origin("" if options is None else options.key)
-        if setup is not None and setup.gone:
-            return  # which is what the answer says
-        hosts = (options and options.hosts, setup and setup.hosts)
-        if not any(known and known.has_url(arrival.origin) for known in hosts):
-            raise RequestError(
-                f"{arrival.origin} is not intercepted here.", status=403, code="not_intercepted"
-            )
+        arrival, endpoint = context.arrival, context.endpoint
+        assert endpoint is not None
+        protocol, place = endpoint.protocol, endpoint.target
+        if arrival.query:
+            place = Target(place.segments, place.method, arrival.query)
+        body = await self._read(arrival)
+        if endpoint.operation in _PRIVATE_OPERATIONS:
+            self._access.check(arrival.headers, "Look-ups of answers do")
+        if protocol.guard is not None and self._sources.options.strict:
+            protocol.guard(arrival.headers, place)
+        raw_path, at = arrival.request.raw_path, arrival.clock - self._sources.began
+        call = ApiCall(protocol, place, arrival.headers, body, context.session, raw_path, at)
+        if endpoint.operation != "generate":
+            call = call._replace(base=arrival.base, received_at=self._time(arrival))
+        return call, endpoint.operation
+
+    async def look_up(
+        self, context: RequestContext, call: ApiCall, operation: Operation
+    ) -> Answered:
+        """The answer to a look-up of what was answered before."""
+        look_up = partial(context.player.look_up, call, operation)
+        return await self._deferred.play(context.player, call.session, look_up)
+
+    async def play(self, context: RequestContext, call: ApiCall) -> Answered:
+        """The player's answer to a request."""
+        play = partial(context.player.play, call)
+        answered = await self._deferred.play(context.player, call.session, play)
+        answered = _with_own_urls(context.arrival, answered)
+        # A recorded error is played byte by byte; one that is made has the form of its target.
+        made = answered.played.recorded != "exact"
+        return refused_at(call, answered) if made and answered.answer.status >= 400 else answered
+
+    def forward_refused(self, context: RequestContext, call: ApiCall, answered: Answered) -> Chosen:
+        """The service in place of an answer that refuses a request, if there is one."""
+        proxy, played = context.proxy, answered.played
+        if played.outcome not in ("unmatched", "invalid") or proxy is None:
+            return answered
+        if not proxy.serves(call.protocol, context.arrival.origin):
+            return answered
+        return self._forward(context.arrival, proxy, call.protocol, played)
+
+    def _read(self, arrival: Arrival) -> Awaitable[bytes]:
+        """The body of a request; a `RequestError` says why it cannot be had."""
+        options = self._sources.options
+        return arrival.read(options.max_body, options.patience)
+
+    def fail(self, context: RequestContext, error: Exception) -> Answered:
+        """The answer to a request on which mockllm itself fails."""
+        sources, arrival = self._sources, context.arrival
+        endpoint = sources.routes.find(arrival.method, arrival.path, arrival.headers)
+        if endpoint is not None:
+            _enter_api(context, endpoint)
+        context.closes = True
+        refusal = too_deep(error, arrival.body) or failure(error)
+        answered = sources.refusal(arrival.path, refusal, context.known)
+        if refusal.status >= 500:
+            answered = replace(answered, played=replace(answered.played, outcome="failed"))
+        return answered
 
     def _time(self, arrival: Arrival) -> float:
         """When a request arrived, by the clock of all processes that share the state."""
-        return arrival.at + (0.0 if self._shared is None else self._shared.state.store.clock_offset)
-
-    async def body(self, arrival: Arrival) -> bytes:
-        """The body of a request.
-
-        Raises:
-            RequestError: it is too large, or cannot be read.
-        """
-        return await arrival.read(self.options.max_body, self.options.patience)
+        return arrival.at + self._deferred.clock_offset
 
 
-def _choice(answered: Answered, target: Target | None = None, close: bool = False) -> Chosen:
-    return Chosen(answered.answer, answered.played, target, close)
+def _enter_api(context: RequestContext, endpoint: Endpoint) -> None:
+    """Notes the API that answers, or refuses, from here on."""
+    context.known = Played(api=endpoint.protocol.name)
+    context.target = endpoint.target if endpoint.operation == "generate" else None
 
 
-def _target(endpoint: Endpoint) -> Target | None:
-    return endpoint.target if endpoint.operation == "generate" else None
+def refused_at(call: ApiCall, answered: Answered) -> Answered:
+    """An error in the form that the target of a request has for it."""
+    return replace(answered, answer=error_at(answered.answer, call.protocol, call.target))
+
+
+def _with_own_urls(arrival: Arrival, answered: Answered) -> Answered:
+    """An answer with URLs of this server in its headers, not of the recorded service. A client that
+    believes to speak to the service reaches this server by those, too."""
+    if not answered.answer.service or arrival.origin:
+        return answered
+    return replace(answered, answer=answered.answer.with_base_url(arrival.base))
 
 
 _Result = TypeVar("_Result")
 
-CarryOut = Callable[[SharedSession, Sequence[StateOperation]], Awaitable[None]]
-"""Carries out an operation on shared state; its outcome is known to the session afterwards."""
-
 
 class DeferredWork:
     """Plays requests until everything that they need is there. However many wait for the same
-    work, it is done once."""
+    work, it is done once.
+
+    Args:
+        waiting: the tasks that wait for work are in it.
+        state: carries out the operations of sessions; None: no session is shared.
+    """
 
     def __init__(
-        self, waiting: set[asyncio.Task[object]], carry_out: CarryOut | None = None
+        self, waiting: set[asyncio.Task[object]], state: SharedState | None = None
     ) -> None:
-        self._waiting = waiting
-        self._carry_out = carry_out
+        self._waiting, self._state = waiting, state
         self._running: dict[tuple[object, Hashable], asyncio.Task[object]] = {}
+
+    @property
+    def clock_offset(self) -> float:
+        """Of the clock of all processes that share the state, in seconds."""
+        return 0.0 if self._state is None else self._state.store.clock_offset
 
     async def play(
         self, owner: object, session: Session, function: Callable[[], _Result]
@@ -505,9 +281,9 @@ class DeferredWork:
             except NotDoneError as missing:
                 outcomes[missing.key] = await self._finish(owner, missing)
             except StateNotReadError as missing:
-                assert self._carry_out is not None
+                assert self._state is not None
                 assert isinstance(session, SharedSession)
-                await self._carry_out(session, missing.operations)
+                await self._state.carry_out(session, missing.operations)
 
     async def _finish(self, owner: object, missing: NotDoneError) -> Callable[[], Any]:
         key = (owner, missing.key)

@@ -1,6 +1,6 @@
 """The server's life: it binds, listens and stops.
 
-Only what listening needs is imported here; `handler`, with the protocols and all the rest, comes
+Only what listening needs is imported here; `parts`, with the protocols and all the rest, comes
 in when the server listens already, or when something asks for it.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mockllm.serve.interception.authority import Authority
     from mockllm.serve.interception.hosts import Hosts
     from mockllm.serve.server.forward_proxy import ForwardProxy
-    from mockllm.serve.server.handler import ServerParts
+    from mockllm.serve.server.parts import ServerParts
 
 _CLEAN_UP = 0.05
 """How long aiohttp may wait for connections, in seconds, when the grace is over."""
@@ -73,14 +73,14 @@ class MockServer:
 
     @cached_property
     def _parts(self) -> ServerParts:
-        from mockllm.serve.server.handler import make_parts
+        from mockllm.serve.server.parts import make_parts
 
         return make_parts(self._scenarios, self.options, self.sessions, self._began)
 
     @property
     def player(self) -> Player:
         """The player that decides about answers; another one after each reload."""
-        return self._parts.answers.player
+        return self._parts.sources.player
 
     @property
     def has_pauses(self) -> bool:
@@ -105,7 +105,7 @@ class MockServer:
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on; sessions go on."""
-        self._parts.answers.reload(scenarios)
+        self._parts.sources.reload(scenarios)
         self._parts.view.note_reload(())
 
     def note_problems(self, problems: Sequence[Problem]) -> None:
@@ -145,7 +145,7 @@ class MockServer:
             ScenarioError: what is in the folder of `record` cannot be loaded.
             UsageError: a fault or the latency is wrong.
         """
-        from mockllm.serve.server.control.session_setup import SessionRequest
+        from mockllm.serve.server.sessions.session_setup import SessionRequest
 
         paced = None
         if latency is not None:
@@ -160,16 +160,16 @@ class MockServer:
             latency=paced,
             speed=speed,
         )
-        self._parts.answers.assigned.assign(session, own, record, hosts)
+        self._parts.sources.setups.assign(session, own, record, hosts)
 
     async def end_recording(self, session: str) -> None:
         """Asks no service any more in a session. What it recorded is on the disk afterwards, of
         streams that are still open what came so far."""
-        await self._parts.answers.assigned.end_recording(session)
+        await self._parts.sources.setups.end_recording(session)
 
     def forget(self, session: str) -> None:
         """Forgets a session: its journal, and the scenarios that were assigned to it."""
-        self._parts.answers.assigned.release(session)
+        self._parts.sources.setups.release(session)
         self.sessions.delete(session)
 
     def end(self, session: str, why: str = "") -> None:
@@ -179,17 +179,17 @@ class MockServer:
             why: a sentence for the error; default: that its test is over, or it was evicted.
         """
         self.forget(session)
-        self._parts.answers.assigned.note_gone(session, why)
+        self._parts.sources.setups.note_gone(session, why)
 
     def begin_running(self, session: str) -> None:
         """From now on, a session is that of the running test (`RUNNING`): requests belong to it
         that have no other, on connections that begin now. To be called in the event loop."""
         assert self._server is not None
-        self._parts.running.begin(session, self._server.connections)
+        self._parts.sessions.begin_running(session, self._server.connections)
 
     def end_running(self, session: str) -> None:
         """The test of a session runs no more; that in which it began does again."""
-        self._parts.running.end(session)
+        self._parts.sessions.end_running(session)
 
     def break_off(self, session: str) -> None:
         """Ends the connections on which an answer of a session is not over. To be called in the
@@ -205,7 +205,7 @@ class MockServer:
 
     def player_of(self, session: str) -> Player:
         """The player that decides about the answers in a session."""
-        return self._parts.answers.player_of(session)
+        return self._parts.sources.player_of(session)
 
     async def start(self) -> None:
         """Binds and listens; `url` is known afterwards.
@@ -218,7 +218,7 @@ class MockServer:
         if self.options.paths or self.options.allowed_origins:
             _ = self._parts  # which checks them
         if self.options.record is not None:
-            self._parts.answers.start_recording(self.options.record)
+            self._parts.sources.start_recording(self.options.record)
         if self.options.state:
             await self._share()
         faults = self.options.faults
@@ -226,9 +226,9 @@ class MockServer:
             self._handle,
             limit=faults.limit,
             waits=faults.waits,
-            malformed=self._refuse_malformed,
+            malformed=lambda *error: self._parts.delivery.refuse_malformed(*error),
             patience=self.options.patience,
-            gave_up=lambda: self._parts.handler.gave_up(),
+            gave_up=lambda: self._parts.delivery.gave_up(),
         )
         try:
             self._listening = await self._listen(self._server)
@@ -265,7 +265,7 @@ class MockServer:
             tunnels=options.tunnels or self.options.record is not None,
             notice=self.options.notice or _say_nothing,
             patience=self.options.patience,
-            gave_up=self._parts.handler.gave_up,
+            gave_up=self._parts.delivery.gave_up,
         )
         self._proxying = await asyncio.get_running_loop().create_server(
             proxy_connections(self._server), self.options.host, port, backlog=4096
@@ -321,7 +321,7 @@ class MockServer:
         try:
             await self._grace()
         finally:
-            self._parts.handler.cutting = True
+            self._parts.delivery.log.cutting = True
         for task in tuple(self._parts.streaming):
             task.cancel()
         await self._server.shutdown(_CLEAN_UP)
@@ -331,7 +331,7 @@ class MockServer:
 
     async def _close(self) -> None:
         """Closes the recorder and the state store, if there are any."""
-        await self._parts.answers.close()
+        await self._parts.sources.close()
         if self._parts.state is not None:
             self.lost = await self._parts.state.close()
 
@@ -339,9 +339,6 @@ class MockServer:
         streaming = set(self._parts.streaming)
         if streaming:
             await asyncio.wait(streaming, timeout=self.options.grace)
-
-    def _refuse_malformed(self, data: bytes, error: BaseException) -> web.Response:
-        return self._parts.handler.refuse_malformed(data, error)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         answer = self._parts.handler.handle

@@ -97,7 +97,7 @@ class Live:
     """Sends events to all pages that are open."""
 
     def __init__(self, server: ServerView) -> None:
-        self._server, self._answers = server, server.answers
+        self._server, self._sources = server, server.sources
         self._away = ""
         """Why exchanges and sessions cannot be read now."""
         self._pages: set[_Page] = set()
@@ -160,7 +160,7 @@ class Live:
     # What the events have
 
     def _hello(self, host: str) -> dict[str, Any]:
-        recorded = self._answers.recorded
+        recorded = self._sources.recorded
         return {
             "version": _version(),
             "apis": list(PROTOCOLS),
@@ -170,12 +170,12 @@ class Live:
             "keeps": KEEPS,
             "max_rows": MOST_ROWS,
             "problems": self.problems(),
-            "scenarios": len(self._answers.player.served.scenarios),
+            "scenarios": len(self._sources.player.served.scenarios),
         }
 
     def announce_reload(self) -> None:
         """Tells all pages that the scenario files were read again, or the problems are others."""
-        count = len(self._answers.player.served.scenarios)
+        count = len(self._sources.player.served.scenarios)
         event = {"at": time.time(), "scenarios": count, "problems": self.problems()}
         self.publish("reload", event)
 
@@ -197,7 +197,7 @@ class Live:
 
     async def _session_list(self) -> list[dict[str, Any]]:
         sessions = await self._server.sessions.load()
-        setup_of = self._answers.assigned.find
+        setup_of = self._sources.setups.find
         return [session_summary(session, setup_of(session.name)) for session in sessions]
 
     # Pages

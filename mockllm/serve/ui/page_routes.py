@@ -38,10 +38,10 @@ class LivePage:
     """Answers the requests of the live page."""
 
     def __init__(self, server: ServerView) -> None:
-        self._server, self._answers = server, server.answers
+        self._server, self._sources = server, server.sources
         self.live = Live(server)
         self.close, self.announce_reload = self.live.close, self.live.announce_reload
-        recorded = self._answers.recorded
+        recorded = self._sources.recorded
         if recorded is not None:
             recorded.publish = lambda line: self.live.publish("recorded", [line])
 
@@ -74,9 +74,9 @@ class LivePage:
             case ["play", name]:
                 return await self._play(name, query)
             case ["recording"]:
-                if self._answers.recorded is None:
+                if self._sources.recorded is None:
                     raise RequestError("Nothing is recorded here.", status=404)
-                return self._answers.recorded.as_json()
+                return self._sources.recorded.as_json()
         return None
 
     # One request
@@ -84,7 +84,7 @@ class LivePage:
     async def _request(self, name: str, number: str) -> dict[str, Any]:
         session = await self._session(name)
         exchange = _find_entry(session, number)
-        player = self._answers.player_of(name)
+        player = self._sources.player_of(name)
         scenario = player.served.by_name.get(exchange.scenario or "")
         return await asyncio.to_thread(self._detail, session, exchange, scenario)
 
@@ -99,9 +99,9 @@ class LivePage:
     ) -> dict[str, Any]:
         from mockllm.serve.ui.explanation import conversation_json, explanation_json, findings_json
 
-        player = self._answers.player_of(session.name)
+        player = self._sources.player_of(session.name)
         protocol = PROTOCOLS.get(exchange.played.api or "")
-        sent, why = sent_of(exchange, self._server.sent, scenario, self._answers.options.speed)
+        sent, why = sent_of(exchange, self._server.sent, scenario, self._sources.options.speed)
         findings, findings_why = findings_json(session, player.served.by_name, exchange.number)
         detail = {
             "entry": exchange.as_json(),
@@ -121,7 +121,7 @@ class LivePage:
         from mockllm.serve.ui.scenario_json import scenario_entry
 
         played = await self._play_counts()
-        scenarios = self._answers.player.served.scenarios
+        scenarios = self._sources.player.served.scenarios
         return {
             "scenarios": [
                 scenario_entry(scenario, played.get(scenario.name, {})) for scenario in scenarios
@@ -148,12 +148,12 @@ class LivePage:
         return played
 
     async def _find_scenario(self, name: str) -> Scenario:
-        scenario = self._answers.player.served.by_name.get(name)
+        scenario = self._sources.player.served.by_name.get(name)
         if scenario is not None:
             return scenario
         names = await self._server.sessions.names()
         for session in names.known:  # which may have scenarios of their own
-            scenario = self._answers.player_of(session).served.by_name.get(name)
+            scenario = self._sources.player_of(session).served.by_name.get(name)
             if scenario is not None:
                 return scenario
         raise RequestError(f"No scenario {name[:128]!r} is served now.", status=404)
@@ -168,7 +168,7 @@ class LivePage:
                 param="api",
             )
         turn, attempt = whole_number(query, "turn"), whole_number(query, "attempt") or None
-        speed = self._answers.options.speed
+        speed = self._sources.options.speed
 
         def make() -> dict[str, Any]:
             if scenario.route is not None:

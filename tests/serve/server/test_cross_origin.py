@@ -7,7 +7,7 @@ import pytest
 from mockllm import ServerThread
 from mockllm.core.errors import UsageError
 from mockllm.play.replay.client_requests import first_body
-from mockllm.serve.server.control.access import check_origin
+from mockllm.serve.server.http.access import check_origin
 from mockllm.serve.server.options import RecordOptions, ServerOptions
 from mockllm.serve.ui import live_page
 from mockllm.wire.protocols import PROTOCOLS

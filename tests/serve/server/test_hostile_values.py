@@ -13,7 +13,7 @@ from mockllm.core.errors import RequestError
 from mockllm.play.replay.client_requests import first_body
 from mockllm.scenario.model import ToolSpec
 from mockllm.serve.server.control.control_routes import Control
-from mockllm.serve.server.handler import Handler
+from mockllm.serve.server.exchanges import Delivery
 from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.conftest import Served
@@ -221,7 +221,7 @@ def test_an_error_outside_of_an_answer(
         raise KeyError("a mistake")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Handler, "_play", broken)
+        patch.setattr(Delivery, "send", broken)
         answer = send(served, "anthropic")
     assert answer.status_code == 500
     assert "KeyError at mockllm/serve/server/handler.py" in error_of("anthropic", answer)

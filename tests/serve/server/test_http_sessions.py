@@ -16,10 +16,9 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.latency import read_latency
 from mockllm.scenario.reading.values import scalar
-from mockllm.serve.server.answers import Answers
-from mockllm.serve.server.control.access import ControlAccess
-from mockllm.serve.server.control.session_setup import read_session_request
 from mockllm.serve.server.options import RecordOptions
+from mockllm.serve.server.sessions.session_setup import read_session_request
+from mockllm.serve.server.sources import Sources
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.environment import client_environment
 from tests.scenario.strategies import scenarios
@@ -336,7 +335,7 @@ def test_an_evicted_session_is_not_answered_by_the_server(serve):
 def test_the_scenarios_of_all_sessions_are_bounded(serve):
     """Sessions that are too large together are refused until one is deleted."""
     served = serve(SERVED)
-    served.server._parts.answers.assigned._max_bytes = 1000
+    served.server._parts.sources.setups._max_bytes = 1000
     create(served, session="large", scenarios={**OWN, "description": "x" * 800})
     refused(served, {"scenarios": {**OWN, "description": "x" * 200}}, 507)
     served.http.delete("/_mockllm/sessions/large")
@@ -380,12 +379,10 @@ def test_the_prefix_of_a_session_holds_for_control_routes(serve):
 
 def test_a_quirk_session_shares_the_index_of_the_server():
     """A session with nothing but quirks does not index ten thousand scenarios again."""
-    answers = Answers(
-        loads(SERVED), ServerOptions(), ControlAccess("127.0.0.1", (), ()), set(), 0.0
-    )
+    sources = Sources(loads(SERVED), ServerOptions(), running=lambda: 0)
     request = read_session_request(b'{"quirks": ["sse-crlf"]}', dict)
-    player = answers.assigned.make_player(request, answers.player)
-    assert player.served is answers.player.served
+    player = sources.setups.make_player(request, sources.player)
+    assert player.served is sources.player.served
 
 
 # Objects and YAML

@@ -19,15 +19,15 @@ from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
-from mockllm.serve.interception.headers import SESSION_HEADER
-from mockllm.serve.server.answers import Answers
-from mockllm.serve.server.control.session_setup import (
+from mockllm.serve.interception.headers import DEFAULT, SESSION_HEADER
+from mockllm.serve.server.http.request_reading import Arrival, flag, names, whole_number
+from mockllm.serve.server.sessions.session_setup import (
     SessionRequest,
     SessionSetup,
     read_session_request,
     session_gone,
 )
-from mockllm.serve.server.http.request_reading import Arrival, flag, names, whole_number
+from mockllm.serve.server.sources import Sources
 from mockllm.serve.server.state.store import Names
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import dumps
@@ -55,14 +55,18 @@ def scenario_summary(scenario: Scenario) -> dict[str, Any]:
     }
 
 
+@record
 class Control:
-    """Answers the control routes; a method each, found by method and path."""
+    """Answers the control routes; a method each, found by method and path.
 
-    def __init__(self, sessions: Sessions, answers: Answers) -> None:
-        self._local = sessions
-        self.sessions: LocalSessions | SharedSessions = LocalSessions(sessions)
-        """Those of this process, or those that other processes share."""
-        self._answers, self._setups = answers, answers.assigned
+    Args:
+        local: the sessions that this process has answered in.
+        sessions: these, or those that other processes share.
+    """
+
+    sources: Sources
+    local: Sessions
+    sessions: LocalSessions | SharedSessions
 
     async def handle(
         self, arrival: Arrival, session: str | None = None
@@ -76,9 +80,8 @@ class Control:
         query = {} if session is None else {"session": session}
         query |= {name: value for name, value in arrival.query.items() if value}
         steps = arrival.path.removeprefix(CONTROL_PREFIX).strip("/").split("/")
-        method = (
-            "GET" if arrival.method == "HEAD" else arrival.method
-        )  # `deliver` leaves out the body
+        # Of an answer to HEAD, `deliver` leaves out the body.
+        method = "GET" if arrival.method == "HEAD" else arrival.method
         match method, *steps:
             case "GET", "health":
                 return 200, self.health()
@@ -110,16 +113,16 @@ class Control:
     def health(self) -> dict[str, Any]:
         return {
             "status": "ok",
-            "scenarios": len(self._answers.player.served.scenarios),
+            "scenarios": len(self.sources.player.served.scenarios),
             "apis": list(PROTOCOLS),
-            "sessions": len(self._local),
+            "sessions": len(self.local),
         }
 
     async def _scenarios(self, session: str | None) -> dict[str, Any]:
-        player = self._answers.player
+        player = self.sources.player
         if session is not None:
             await self.sessions.refresh(session)
-            player = self._answers.player_of(session)
+            player = self.sources.player_of(session)
         return {"scenarios": [scenario_summary(scenario) for scenario in player.served.scenarios]}
 
     async def _journal(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
@@ -132,11 +135,11 @@ class Control:
         # Imported here: serving does not need it.
         from mockllm.checking.conversations.judge import verify
 
-        session = await self._find(query.get("session", "default"))
+        session = await self._find(query.get("session", DEFAULT))
         try:
             verification = verify(
                 session,
-                self._answers.player_of(session.name).served.by_name,
+                self.sources.player_of(session.name).served.by_name,
                 depth=whole_number(query, "depth", 50),
                 leave_out=names(query, "leave_out"),
                 require=names(query, "require"),
@@ -162,29 +165,29 @@ class Control:
         return session
 
     def _summary(self, session: Session) -> dict[str, Any]:
-        return session_summary(session, self._setups.find(session.name))
+        return session_summary(session, self.sources.setups.find(session.name))
 
     async def _delete(self, name: str) -> dict[str, Any]:
         await self._find(name)
         await self.sessions.delete(name)
-        setup = self._setups.find(name)
+        setup = self.sources.setups.find(name)
         if setup is not None and (setup.gone or setup.request is not None):
-            self._setups.release(name)
+            self.sources.setups.release(name)
         return {"session": name, "deleted": True}
 
     async def _reset(self, name: str) -> dict[str, Any]:
         await self._find(name)
-        setup = self._setups.find(name)
+        setup = self.sources.setups.find(name)
         if setup is not None and setup.gone:
             raise session_gone(name)
         return {**self._summary(await self.sessions.reset(name)), "reset": True}
 
     async def _create(self, arrival: Arrival) -> dict[str, Any]:
-        served, body = self._answers.player, arrival.body
+        served, body = self.sources.player, arrival.body
 
         def read() -> tuple[SessionRequest, Player | None]:
             request = read_session_request(body, lambda: served.served.by_name)
-            player = self._setups.make_player(request, served) if request.has_setup else None
+            player = self.sources.setups.make_player(request, served) if request.has_setup else None
             return request, player
 
         # Many scenarios take long to read; the other sessions do not wait for that.
@@ -192,13 +195,13 @@ class Control:
         name = request.name or uuid.uuid4().hex[:12]
         if player is not None:
             await self._check_new(name)
-            self._setups.add(name, request, player, served)
+            self.sources.setups.add(name, request, player, served)
         session = await self.sessions.make(name, None if player is None else body)
         return self._creation_answer(session, arrival.headers["host"])
 
     async def _check_new(self, name: str) -> None:
         known = await self.sessions.find(name)
-        setup = self._setups.find(name)
+        setup = self.sources.setups.find(name)
         if (known is None or known.evicted) and (setup is None or setup.gone):
             return
         raise RequestError(
@@ -210,11 +213,11 @@ class Control:
     def _creation_answer(self, session: Session, host: str) -> dict[str, Any]:
         from mockllm.wire.protocols.environment import client_environment
 
-        options = self._answers.options
+        options = self.sources.options
         name, server = session.name, f"{'https' if options.tls else 'http'}://{host}"
         root = f"{server}/s/{name}"
         urls = base_urls(root)
-        setup = self._setups.find(name)
+        setup = self.sources.setups.find(name)
         answer = {
             "session": name,
             "evicted": session.evicted,
@@ -251,13 +254,13 @@ def _setup_json(setup: SessionSetup | None) -> dict[str, Any]:
     return {"scenarios": scenarios, "quirks": list(setup.request.quirks)}
 
 
+@record
 class LocalSessions:
     """The sessions of this process, for control routes and pages. Nothing here waits."""
 
     shared = False
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
+    _sessions: Sessions
 
     async def names(self) -> Names:
         """The names of all sessions."""

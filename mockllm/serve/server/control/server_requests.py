@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
@@ -17,26 +18,23 @@ from aiohttp import web
 from mockllm.core import documentation
 from mockllm.core.errors import RequestError
 from mockllm.core.http import TimedBytes
-from mockllm.play.replay.compilation.http_answer import (
-    CORS,
-    HttpAnswer,
-    bytes_answer,
-    json_answer,
-)
+from mockllm.core.record import record
+from mockllm.play.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer, json_answer
 from mockllm.play.replay.sessions.exchange import Sent
-from mockllm.serve.interception.headers import SESSION_HEADER
-from mockllm.serve.server.answers import Answers
-from mockllm.serve.server.control.access import ControlAccess, preflight_headers
+from mockllm.serve.interception.headers import DEFAULT, SESSION_HEADER
 from mockllm.serve.server.control.control_routes import CONTROL_PREFIX, Control, base_urls
 from mockllm.serve.server.control.server_view import ServerView
+from mockllm.serve.server.http.access import ControlAccess, preflight_headers
 from mockllm.serve.server.http.addresses import url_of
 from mockllm.serve.server.http.delivery import deliver, deliver_parts
 from mockllm.serve.server.http.request_reading import Arrival, closes
 from mockllm.serve.server.metrics.figures import Figures
 from mockllm.serve.server.metrics.names import CONTENT_TYPE, render
+from mockllm.serve.server.sources import Sources
 from mockllm.wire.protocols.environment import client_base_urls
 
 
+@dataclass(slots=True)
 class Readiness:
     """The reasons why a server cannot answer yet. Its scenarios are loaded before it listens.
 
@@ -46,9 +44,8 @@ class Readiness:
             or None where it is.
     """
 
-    def __init__(self) -> None:
-        self.stopping = False
-        self.checks: list[Callable[[], Awaitable[str | None]]] = []
+    stopping: bool = False
+    checks: list[Callable[[], Awaitable[str | None]]] = field(default_factory=list)
 
     async def problems(self) -> list[str]:
         """Why the server is not ready; [] where it is."""
@@ -67,33 +64,28 @@ _PAGE = CONTROL_PREFIX + "ui"
 _METRICS = "/metrics"
 """Where Prometheus looks if it is told nothing else, as for vLLM."""
 
+OWN_PATHS = re.compile(rf"/|{_METRICS}|{CONTROL_PREFIX}.*", re.DOTALL)
+"""The paths of requests that may be about the server itself."""
+
 _PROBES = frozenset((_METRICS, *(CONTROL_PREFIX + name for name in ("health", "ready", "metrics"))))
 """The routes for probes and Prometheus, which use the address of a pod or container. They answer
 under every name of the server, and tell nothing that a client sent."""
 
 
+@record
 class ServerRequests:
     """Answers requests about the server."""
 
-    def __init__(
-        self,
-        answers: Answers,
-        control: Control,
-        access: ControlAccess,
-        view: ServerView,
-        readiness: Readiness,
-        figures: Callable[[], Awaitable[Figures]],
-    ) -> None:
-        self._answers, self._control, self._access = answers, control, access
-        self._view, self._readiness, self._figures = view, readiness, figures
-
-    @staticmethod
-    def may_answer(method: str, path: str) -> bool:
-        """Whether `answer` is to be called: it costs less to find out here."""
-        return path in ("/", _METRICS) or path.startswith(CONTROL_PREFIX) or method == "OPTIONS"
+    sources: Sources
+    control: Control
+    access: ControlAccess
+    view: ServerView
+    readiness: Readiness
+    figures: Callable[[], Awaitable[Figures]]
 
     def answer(self, arrival: Arrival, sent: Sent) -> Awaitable[web.StreamResponse] | None:
-        """The response to a request about the server itself; None for all others."""
+        """The response to a request about the server itself; None for all others. Only preflights
+        and requests for `OWN_PATHS` may be about it."""
         request, session = arrival.request, arrival.session
         in_path = request.raw_path.endswith(f"/s/{session}{arrival.target}")
         if arrival.path.startswith(CONTROL_PREFIX) or (
@@ -108,8 +100,8 @@ class ServerRequests:
                 request,
                 arrival.headers,
                 f"/s/{session}" if in_path else "",
-                len(self._answers.player_of(session).served.scenarios),
-                ui=self._answers.options.page is not None,
+                len(self.sources.player_of(session).served.scenarios),
+                ui=self.sources.options.page is not None,
             )
             return deliver(request, page, sent)
         return None
@@ -117,40 +109,41 @@ class ServerRequests:
     def _is_free(self, arrival: Arrival) -> bool:
         """Whether the server itself may answer at a path outside of the control routes: no scenario
         has this route, and no service answers."""
-        answers, session = self._answers, arrival.session
-        setup = answers.assigned.find(session)
+        sources, session = self.sources, arrival.session
+        setup = sources.setups.find(session)
         if arrival.method not in ("GET", "HEAD"):
             return False
-        if answers.proxy is not None or (setup is not None and (setup.gone or setup.proxy)):
+        if sources.proxy is not None or (setup is not None and (setup.gone or setup.proxy)):
             return False
-        if self._control.sessions.shared and session != "default":
+        if self.control.sessions.shared and session != DEFAULT:
             return False  # its scenarios may not be here yet
-        return not answers.plain.has(answers.player_of(session), arrival.method, arrival.path, None)
+        return not sources.plain.has(sources.player_of(session), arrival.method, arrival.path, None)
 
     async def _respond(
         self, arrival: Arrival, sent: Sent, session: str | None
     ) -> web.StreamResponse:
         """Sends the answer of a control route, a probe or the live page."""
         request, headers, method = arrival.request, arrival.headers, arrival.method
-        fields = {"cache-control": "no-store", **self._access.response_headers(headers)}
+        fields = {"cache-control": "no-store", **self.access.response_headers(headers)}
         try:
-            await self._answers.body(arrival)
+            options = self.sources.options
+            await arrival.read(options.max_body, options.patience)
             path = arrival.path.rstrip("/")
             if path in _PROBES and method in ("GET", "HEAD"):
                 return await deliver(request, await self._probe(path, fields), sent)
-            self._access.check(headers, follows_link=method == "GET" and path == _PAGE)
-            preflight = self._access.preflight(headers) if method == "OPTIONS" else None
+            self.access.check(headers, follows_link=method == "GET" and path == _PAGE)
+            preflight = self.access.preflight(headers) if method == "OPTIONS" else None
             if preflight is not None:
                 return await deliver(request, json_answer(200, {}, preflight), sent)
             if path == _PAGE or path.startswith(f"{_PAGE}/"):
-                page = self._view.page()
+                page = self.view.page()
                 if page is None:
                     raise RequestError(
                         "This server has no live page; `mockllm serve` has one without --no-ui.",
                         status=404,
                     )
                 return await page.respond(arrival, sent, fields)
-            status, value = await self._control.handle(arrival, session)
+            status, value = await self.control.handle(arrival, session)
         except RequestError as error:
             refusal = json_answer(error.status, _error(error), fields)
             return await deliver(request, refusal, sent, close=closes(error))
@@ -160,14 +153,14 @@ class ServerRequests:
 
     async def _probe(self, path: str, fields: dict[str, str]) -> HttpAnswer:
         if path.endswith("/health"):
-            return json_answer(200, self._control.health(), fields)
+            return json_answer(200, self.control.health(), fields)
         if path.endswith("/ready"):
-            problems = await self._readiness.problems()
+            problems = await self.readiness.problems()
             if problems:
                 return json_answer(503, {"status": "not ready", "problems": problems}, fields)
             return json_answer(200, {"status": "ready"}, fields)
         head = {"content-type": CONTENT_TYPE, **fields}
-        text = TimedBytes(0, render(await self._figures(), self._answers.options.metrics))
+        text = TimedBytes(0, render(await self.figures(), self.sources.options.metrics))
         return bytes_answer(200, head.items(), [text], streamed=False)
 
 

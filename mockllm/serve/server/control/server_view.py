@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockllm.core.errors import Problem
 from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.sessions.exchange import Exchange
-from mockllm.serve.server.answers import Answers
 from mockllm.serve.server.options import Page
+from mockllm.serve.server.sources import Sources
 
 if TYPE_CHECKING:
     from mockllm.serve.server.control.control_routes import LocalSessions
@@ -66,30 +67,30 @@ def _key(exchange: Exchange) -> tuple[object, ...]:
     return connection, exchange.session, exchange.path, exchange.status, duration
 
 
+@dataclass(slots=True)
 class ServerView:
-    """A server as its page sees it."""
+    """A server as its page sees it.
 
-    def __init__(
-        self,
-        answers: Answers,
-        sessions: LocalSessions | SharedSessions,
-        make_page: Callable[[ServerView], Page] | None,
-    ) -> None:
-        self.answers, self.sessions = answers, sessions
-        self.sent = None if make_page is None else SentAnswers()
-        """The last answers; None: there is no page."""
-        self.watch: Callable[[Exchange], None] | None = None
-        """Is called with each request that comes or ends, while a page is open."""
-        self.problems: Sequence[Problem] = ()
-        """Of the scenario files, after the last change."""
-        self.loaded = time.time()
-        """When the scenario files were read last, in seconds since 1970."""
-        self._make_page = make_page
-        self._page: Page | None = None
+    Args:
+        make_page: of this view; None: there is no page.
+        sent: the last answers; None: there is no page.
+        watch: is called with each request that comes or ends, while a page is open.
+        problems: of the scenario files, after the last change.
+        loaded: when these were read last, in seconds since 1970.
+    """
+
+    sources: Sources
+    sessions: LocalSessions | SharedSessions
+    make_page: Callable[[ServerView], Page] | None
+    sent: SentAnswers | None
+    watch: Callable[[Exchange], None] | None = None
+    problems: Sequence[Problem] = ()
+    loaded: float = field(default_factory=time.time)
+    _page: Page | None = None
 
     def page(self) -> Page | None:
-        if self._page is None and self._make_page is not None:
-            self._page = self._make_page(self)
+        if self._page is None and self.make_page is not None:
+            self._page = self.make_page(self)
         return self._page
 
     def note_reload(self, problems: Sequence[Problem]) -> None:

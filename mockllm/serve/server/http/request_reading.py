@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from functools import lru_cache
 from hmac import compare_digest
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -18,12 +17,9 @@ from mockllm.core.http import Target
 from mockllm.core.text import readable_header, shorten
 from mockllm.play.replay.sessions.exchange import Received
 from mockllm.record.redaction.credentials import masked_headers, masked_url
-from mockllm.serve.interception.headers import ORIGIN_HEADER, SESSION_HEADER
+from mockllm.serve.interception.headers import DEFAULT, ORIGIN_HEADER, SESSION_HEADER
 from mockllm.serve.server.http.aiohttp_internals import UNREADABLE, interception_of
 from mockllm.wire.protocols.route_matching import parse_query
-
-if TYPE_CHECKING:
-    from mockllm.serve.server.limits.capacity import Slot
 
 SESSION_NAME = r"[A-Za-z0-9._-]{1,128}"
 _NO_QUERY: Mapping[str, str] = {}
@@ -60,9 +56,7 @@ def origin_form(target: str, headers: Mapping[str, str]) -> tuple[str, Mapping[s
     return rest if rest.startswith("/") else f"/{rest}", {**headers, "host": found[1]}
 
 
-def session_of(
-    target: str, headers: Mapping[str, str], default: str = "default"
-) -> tuple[str, str]:
+def session_of(target: str, headers: Mapping[str, str], default: str = DEFAULT) -> tuple[str, str]:
     """The session's name, and the target without its prefix."""
     if target.startswith("/s/"):
         match = _SESSION_PREFIX.match(target)
@@ -77,7 +71,7 @@ def check_session(name: str) -> None:
     Raises:
         RequestError: it is no name.
     """
-    if name != "default" and re.fullmatch(SESSION_NAME, name) is None:
+    if name != DEFAULT and re.fullmatch(SESSION_NAME, name) is None:
         shown = shorten(name, 80)
         raise RequestError(
             f"{SESSION_HEADER}: {shown!r} is no name of a session. A name has 1 to 128 letters "
@@ -115,11 +109,6 @@ def opens_websocket(headers: Mapping[str, str]) -> bool:
     options = headers.get("connection", "").lower().split(",")
     named = "upgrade" in map(str.strip, options)
     return named and headers.get("upgrade", "").strip().lower() == "websocket"
-
-
-def is_malformed(error: BaseException) -> bool:
-    """Whether an error says that bytes are no HTTP request."""
-    return isinstance(error, UNREADABLE)
 
 
 _HTTP2 = b"PRI * HTTP/2.0\r\n"
@@ -214,7 +203,6 @@ class Arrival:
         session: the name that prefix or header have; it may be none that a session can have.
         at: when it came, in seconds since 1970; `clock`: in seconds of `time.perf_counter`.
         body: b"" until it is read.
-        slot: what it holds of the server's capacity; None where that is not bounded.
     """
 
     __slots__ = (
@@ -229,7 +217,6 @@ class Arrival:
         "query",
         "request",
         "session",
-        "slot",
         "target",
     )
 
@@ -243,10 +230,9 @@ class Arrival:
             masked = masked_headers(headers)
         self.headers, self._masked = headers, masked
         self.origin, session = interception_of(request)
-        self.session, self.target = session_of(target, headers, session or "default")
+        self.session, self.target = session_of(target, headers, session or DEFAULT)
         self.path, self.query = split_target(self.target)
         self.body = b""
-        self.slot: Slot | None = None
 
     @property
     def base(self) -> str:

@@ -25,9 +25,6 @@ from mockllm.wire.protocols.base import WireProtocol, service_error
 RETRY_AFTER = 1.0
 """When a request that was refused is to come again, in seconds."""
 
-LEFT = "the client left while the request waited for its slot (--queue)"
-"""What a journal has of a request whose client did not wait."""
-
 
 @record
 class Capacity:

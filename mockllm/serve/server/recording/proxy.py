@@ -132,11 +132,7 @@ class Proxy:
                 await self.recorder.close()
 
     async def forward(
-        self,
-        arrival: Arrival,
-        protocol: WireProtocol,
-        exchange: Exchange,
-        origin: str = "",
+        self, arrival: Arrival, protocol: WireProtocol, exchange: Exchange, origin: str = ""
     ) -> web.StreamResponse:
         """Answers a request with the answer of the protocol's real service.
 
@@ -361,7 +357,7 @@ class _Passage:
     async def _pass_broken(self, upstream: Upstream, copy: AnswerCopy) -> web.StreamResponse:
         """Sends the answer on with its faults; the copy stays whole."""
         from mockllm.play.replay.broken_answer import circumstances
-        from mockllm.serve.server.http.live_faults import pass_broken
+        from mockllm.serve.server.recording.live_faults import pass_broken
 
         request, exchange = self.request, self.exchange
 

@@ -15,13 +15,11 @@ from mockllm.core.errors import RequestError
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.session import Session, Sessions
 from mockllm.play.replay.sessions.shared_session import SessionReader, StateAwayError, unpack_all
-from mockllm.serve.server.control.session_setup import SessionSetups, read_session_request
+from mockllm.serve.interception.headers import DEFAULT
+from mockllm.serve.server.sessions.session_setup import SessionSetups, read_session_request
 from mockllm.serve.server.state.journal_writer import BOUNDS, hold_bounds
 from mockllm.serve.server.state.shared_state import SharedState, needing
 from mockllm.serve.server.state.store import Names, Setup
-
-DEFAULT = "default"
-"""The session of requests that name none. It has no setup of its own."""
 
 _MOST = 256
 """So many sessions are set up in a process at the same time."""
@@ -132,7 +130,7 @@ class SharedSessions:
             if name == DEFAULT:
                 raise RequestError(
                     "The session was not made: with shared state, the session 'default' has the "
-                    "scenarios of the server. Choose another name.",
+                    "scenarios of the server. Choose another name."
                 )
             if not await self._store.create(name, setup):
                 raise RequestError(
@@ -171,7 +169,7 @@ class SharedSessions:
             StateAwayError: the store is away, and this process has not seen the session before.
             RequestError: its scenarios need the server's, which are different here.
         """
-        if name == DEFAULT:
+        if name == DEFAULT:  # it has no setup
             return
         try:
             with needing(_PURPOSE):

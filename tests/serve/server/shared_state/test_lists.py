@@ -7,8 +7,8 @@ from typing import Any
 
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.shared_session import FindAnswer, Stored, restore, unpack
-from mockllm.serve.server.control.session_setup import SessionSetups
 from mockllm.serve.server.metrics.figures import Figures
+from mockllm.serve.server.sessions.session_setup import SessionSetups
 from mockllm.serve.server.state.journal_writer import JournalWriter
 from mockllm.serve.server.state.shared_sessions import SharedSessions
 from mockllm.serve.server.state.shared_state import SharedState, store_of

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 
 from aiohttp import HttpVersion10, web
 
@@ -154,57 +155,54 @@ def _upstream_answer(
     )
 
 
+@dataclass
 class _Live:
     """A stream that is broken while it arrives."""
 
-    def __init__(
-        self,
-        request: web.BaseRequest,
-        arriving: _Arriving,
-        sent: Sent,
-        fault: LiveFault,
-    ) -> None:
-        self._request, self._arriving = request, arriving
-        self._sent, self._fault = sent, fault
-        self._framed = request.version > HttpVersion10
-        self._loop = asyncio.get_running_loop()
-        self._begin = self._loop.time()
+    request: web.BaseRequest
+    arriving: _Arriving
+    sent: Sent
+    fault: LiveFault
+
+    def __post_init__(self) -> None:
+        self.framed = self.request.version > HttpVersion10
+        self.begin = asyncio.get_running_loop().time()
 
     async def pass_on(self, head: Callable[[bool], bytes]) -> web.StreamResponse:
         """Sends the answer until the fault ends it, or to its end."""
-        await send(self._request, head(self._framed), self._sent)
+        await send(self.request, head(self.framed), self.sent)
         ending: Ending | None = None
         async for steps in self._steps():
             ending = await self._do(steps)
             if ending is not None:
                 break
-        failure = self._arriving.failure
+        failure = self.arriving.failure
         if ending is None and failure is not None:
-            self._sent.report(str(failure))
+            self.sent.report(str(failure))
             ending = failure.how or "closed"
-        if self._fault.missed:
-            self._sent.miss(self._fault.missed)
+        if self.fault.missed:
+            self.sent.miss(self.fault.missed)
         return await self._end(ending or "complete")
 
     async def _steps(self) -> AsyncIterator[Iterator[Step]]:
         while True:
-            at = self._fault.at
+            at = self.fault.at
             try:
-                data = await self._arriving.get(None if at is None else self._begin + at / 1e6)
+                data = await self.arriving.get(None if at is None else self.begin + at / 1e6)
             except TimeoutError:
-                yield self._fault.strike()
+                yield self.fault.strike()
                 continue
             if data is None:
                 break
-            yield self._fault.feed(data.data)
-        yield self._fault.close()
+            yield self.fault.feed(data.data)
+        yield self.fault.close()
 
     async def _do(self, steps: Iterator[Step]) -> Ending | None:
         for step in steps:
             if isinstance(step, bytes):
                 await self._send(step)
                 continue
-            self._sent.strike(time.perf_counter())
+            self.sent.strike(time.perf_counter())
             if step.data:
                 await self._send(step.data)
             if step.ending is not None:
@@ -213,17 +211,17 @@ class _Live:
         return None
 
     async def _send(self, data: bytes) -> None:
-        await send(self._request, chunk(data) if self._framed else data, self._sent)
-        self._sent.wrote(len(data), time.perf_counter())
+        await send(self.request, chunk(data) if self.framed else data, self.sent)
+        self.sent.wrote(len(data), time.perf_counter())
 
     async def _end(self, ending: Ending) -> web.StreamResponse:
         if ending == "open":
             await asyncio.Event().wait()  # the handler is cancelled when the client leaves
         if ending != "complete":
-            await end_early(self._request, ending, self._sent, framed=self._framed)
+            await end_early(self.request, ending, self.sent, framed=self.framed)
             return CLOSE
-        if self._framed:
-            await send(self._request, LAST_CHUNK, self._sent)
-        self._sent.end_pauses(time.perf_counter())
-        stays = self._request.keep_alive and self._framed
+        if self.framed:
+            await send(self.request, LAST_CHUNK, self.sent)
+        self.sent.end_pauses(time.perf_counter())
+        stays = self.request.keep_alive and self.framed
         return KEEP_ALIVE if stays else CLOSE

@@ -98,8 +98,7 @@ class SessionSetups:
     """
 
     def __init__(
-        self,
-        make: Callable[[Iterable[Scenario] | ScenarioIndex, SessionRequest], Player],
+        self, make: Callable[[Iterable[Scenario] | ScenarioIndex, SessionRequest], Player]
     ) -> None:
         self._make, self._max_bytes = make, _MOST_BYTES
         self._size = 0
@@ -213,11 +212,7 @@ def session_gone(session: str, why: str = "") -> RequestError:
         "because the server keeps only the sessions that were used last. Make it again (POST "
         "/_mockllm/sessions), and delete sessions that are over."
     )
-    return RequestError(
-        why or usual,
-        status=410,
-        code="session_evicted",
-    )
+    return RequestError(why or usual, status=410, code="session_evicted")
 
 
 def _merge(own: tuple[Scenario, ...], served: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
