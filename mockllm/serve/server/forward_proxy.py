@@ -12,6 +12,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import KW_ONLY, dataclass
 from hmac import compare_digest
 from typing import Literal
 
@@ -42,6 +43,7 @@ _HANDSHAKE = b"\x16"
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
+@dataclass
 class ForwardProxy:
     """Answers the requests of connections to the proxy's port.
 
@@ -51,33 +53,29 @@ class ForwardProxy:
         notice: called with a line about a host that was refused, or cannot be reached.
         patience: for how long nothing may arrive of a request or a handshake, in seconds.
         gave_up: called when a connection was closed for that.
+        own_ports: of this very server, which no client reaches through it.
     """
 
-    def __init__(
-        self,
-        options: InterceptOptions,
-        authority: Authority,
-        server: web.Server,
-        answer: Answer,
-        *,
-        tunnels: bool,
-        notice: Callable[[str], None],
-        patience: float,
-        gave_up: Callable[[], None],
-    ) -> None:
-        self._options, self._authority, self._server = options, authority, server
-        self._answer, self._tunnels, self._notice = answer, tunnels, notice
-        self._patience, self._gave_up = patience, gave_up
-        self._relay = Relay(patience)
-        self.own_ports: Collection[int] = ()
-        """The ports of this very server, which no client reaches through it."""
+    options: InterceptOptions
+    authority: Authority
+    server: web.Server
+    answer: Answer
+    _: KW_ONLY
+    tunnels: bool
+    notice: Callable[[str], None]
+    patience: float
+    gave_up: Callable[[], None]
+    own_ports: Collection[int] = ()
+
+    def __post_init__(self) -> None:
+        self._relay = Relay(self.patience)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers one request, for the host that it names."""
         try:
             session = self._session(request.headers.get("Proxy-Authorization", ""))
             target = read_target(request.method, request.raw_path)
-            intercepts = self._options.hosts.has(target.host, target.port)
+            intercepts = self.options.hosts.has(target.host, target.port)
             if not intercepts:
                 await self._check_passage(target)
             if target.tunnels and intercepts:
@@ -88,7 +86,7 @@ class ForwardProxy:
             return _refusal(error)
         if intercepts:
             lead(request, target.origin(), session)
-            return await self._answer(request)
+            return await self.answer(request)
         return await self._relay.answer(request, target.origin())
 
     async def close(self) -> None:
@@ -102,7 +100,7 @@ class ForwardProxy:
             RequestError: it does not name the password of the proxy.
         """
         session, sent = read_credentials(credentials)
-        password = self._options.password
+        password = self.options.password
         if password and not compare_digest(sent.encode(), password.encode()):
             raise RequestError(
                 "This proxy needs its password, such as http://default:PASSWORD@HOST:PORT; it is "
@@ -118,12 +116,12 @@ class ForwardProxy:
             RequestError: it may not.
         """
         host = target.host
-        if not self._tunnels:
+        if not self.tunnels:
             message = (
                 f"mockllm does not reach {host}: no service that it plays has this name. Name it "
                 f"(--intercept {host}), or let other hosts pass (--tunnel)."
             )
-            self._notice(message)
+            self.notice(message)
             raise RequestError(message, status=403)
         if target.port in self.own_ports and await _leads_here(host, target.port):
             raise RequestError(
@@ -147,36 +145,32 @@ class ForwardProxy:
         is_plain = target.port == PORTS["http"] or bool(early and not early.startswith(_HANDSHAKE))
         if early and not is_plain:  # asyncio takes no bytes of a handshake that were read before
             raise RequestError("TLS may begin only after the answer to CONNECT.")
-        context = self._authority.context(target.host)
+        context = self.authority.context(target.host)
         transport, early = take_over(request)
         transport.pause_reading()
         transport.write(_ESTABLISHED)
         ended = asyncio.Event()
         try:
             if not is_plain:
-                async with asyncio.timeout(self._patience):
+                async with asyncio.timeout(self.patience):
                     is_plain = not await _begins_tls(transport)
             scheme: Literal["http", "https"] = "http" if is_plain else "https"
-            server = intercepted_connection(self._server, target.origin(scheme), session, ended.set)
+            server = intercepted_connection(self.server, target.origin(scheme), session, ended.set)
             if is_plain:
                 hand_over(transport, server, early)
                 transport.resume_reading()
             else:
                 held = _Held()
                 tls = await asyncio.get_running_loop().start_tls(
-                    transport,
-                    held,
-                    context,
-                    server_side=True,
-                    ssl_handshake_timeout=self._patience,
+                    transport, held, context, server_side=True, ssl_handshake_timeout=self.patience
                 )
                 assert tls is not None
                 held.go_on(tls, server)
             await ended.wait()
         except (TimeoutError, ConnectionAbortedError):  # the latter of a handshake that stops
-            self._gave_up()
+            self.gave_up()
         except OSError as error:
-            self._notice(
+            self.notice(
                 f"a client of {target.host} does not take the certificate of this process "
                 f"({error}); it has to trust it: SSL_CERT_FILE, NODE_EXTRA_CA_CERTS and others "
                 "name it"
@@ -202,7 +196,7 @@ class ForwardProxy:
         except (OSError, TimeoutError) as error:
             why = str(error) or "it does not answer"
             message = f"{target.host}:{target.port} cannot be reached: {why}"
-            self._notice(message)
+            self.notice(message)
             raise RequestError(f"{message}.", status=502) from None
         try:
             near, early = take_over(request)

@@ -4,7 +4,8 @@ the time of each chunk. Both are bounded."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
 
 from aiohttp import web
 
@@ -96,6 +97,7 @@ class Upload:
         return data
 
 
+@dataclass(slots=True)
 class AnswerCopy:
     """The copy of an exchange; given to the recorder once, when it is whole or cut.
 
@@ -106,47 +108,40 @@ class AnswerCopy:
         limit: the most bytes of an answer that are recorded.
     """
 
-    def __init__(
-        self,
-        exchange: Exchange,
-        url: str,
-        headers: RawHeaders,
-        upload: Upload | None,
-        upstream: Upstream,
-        recorder: Recorder | None,
-        limit: int,
-    ) -> None:
-        self.cut: Cut = "client"
-        self._exchange = exchange
-        self._url = url
-        self._headers = headers
-        self._upload = upload
-        self._upstream = upstream
-        self._recorder = recorder
-        self._limit = limit
-        self._size = 0
-        self._chunks: list[TimedBytes] = []
-        self._clock = asyncio.get_running_loop().time
-        self._idle_since: float | None = self._clock()
+    exchange: Exchange
+    url: str
+    headers: RawHeaders
+    upload: Upload | None
+    upstream: Upstream
+    recorder: Recorder | None
+    limit: int
+    cut: Cut = "client"
+    _size: int = 0
+    _chunks: list[TimedBytes] = field(default_factory=list)
+    _clock: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
+    _idle_since: float | None = None
+
+    def __post_init__(self) -> None:
+        self.passed_on()
 
     def add(self, data: bytes) -> None:
         """Keeps a chunk."""
         self._idle_since = None
-        chunk = TimedBytes(max(0, round((self._clock() - self._upstream.sent) * 1_000_000)), data)
-        if self._exchange.passed is not None:
-            self._pass(chunk, self._exchange.passed)
-        if self._recorder is None:
+        chunk = TimedBytes(max(0, round((self._clock() - self.upstream.sent) * 1_000_000)), data)
+        if self.exchange.passed is not None:
+            self._pass(chunk, self.exchange.passed)
+        if self.recorder is None:
             return
         self._size += len(data)
-        if self._size > self._limit:
+        if self._size > self.limit:
             self._chunks.clear()
         else:
             self._chunks.append(chunk)
 
     def _pass(self, chunk: TimedBytes, passed: PassedAnswer) -> None:
         if not passed.status:
-            passed.status = self._upstream.response.status
-            passed.headers = tuple(lower_headers(self._upstream.headers))
+            passed.status = self.upstream.response.status
+            passed.headers = tuple(lower_headers(self.upstream.headers))
         passed.add(chunk)
 
     def passed_on(self) -> None:
@@ -160,7 +155,7 @@ class AnswerCopy:
 
     def hand_over(self) -> None:
         """Gives the copy to the recorder, once."""
-        recorder, self._recorder = self._recorder, None
+        recorder, self.recorder = self.recorder, None
         if recorder is None:
             return
         idle = 0.0 if self._idle_since is None else self._clock() - self._idle_since
@@ -174,27 +169,27 @@ class AnswerCopy:
 
     def _not_recorded(self) -> str:
         """Why the exchange is not recorded; "" if it is."""
-        upload = self._upload
+        upload = self.upload
         if upload is not None and upload.too_large:
-            return f"its request is larger than {self._limit} bytes"
-        if self._size > self._limit:
-            return f"its answer is larger than {self._limit} bytes"
+            return f"its request is larger than {self.limit} bytes"
+        if self._size > self.limit:
+            return f"its answer is larger than {self.limit} bytes"
         if upload is not None and not upload.whole:
             return "its answer came before the end of its request"
         return ""
 
     @property
     def _source(self) -> str:
-        return f"{self._exchange.received.method} {shown_url(self._exchange.path)}"
+        return f"{self.exchange.received.method} {shown_url(self.exchange.path)}"
 
     def _capture(self) -> Captured:
-        exchange, upstream = self._exchange, self._upstream
+        exchange, upstream = self.exchange, self.upstream
         response = upstream.response
         return Captured(
             method=exchange.received.method,
-            url=self._url,
-            request_headers=tuple(lower_headers(self._headers)),
-            request_body=exchange.body if self._upload is None else self._upload.body,
+            url=self.url,
+            request_headers=tuple(lower_headers(self.headers)),
+            request_body=exchange.body if self.upload is None else self.upload.body,
             status=response.status,
             headers=tuple(lower_headers(upstream.headers)),
             chunks=tuple(self._chunks),
