@@ -139,7 +139,7 @@ def read_session(
             their scenarios answer.
         intercept: hosts such as `api.cohere.com` or `*.ibm.com`, or `*` for all but this machine:
             what the test sends to them, and to known services, is answered here, without a base
-            URL; `known` names none. Where the marker has it, programs that the test starts are
+            URL; `known` adds no host. Where the marker has it, programs that the test starts are
             intercepted, too. None: nothing is intercepted.
         azure: whether the variables of OpenAI's models on Azure are set, too. The module `openai`
             cannot choose a service then.
