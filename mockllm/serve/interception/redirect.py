@@ -11,7 +11,7 @@ from mockllm.serve.interception.headers import ORIGIN_HEADER, RUNNING_HEADER, SE
 from mockllm.serve.interception.hosts import PORTS, Hosts, netloc
 
 _CARRIERS = {"ws": "http", "wss": "https"}
-"""What a WebSocket begins as (RFC 6455, section 3)."""
+"""What a WebSocket begins as (RFC 6455, section 4.1)."""
 
 
 @record

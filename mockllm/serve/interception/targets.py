@@ -13,7 +13,7 @@ from mockllm.core.text import shorten
 from mockllm.serve.interception.hosts import PORTS, is_host, is_host_name, is_this_machine, netloc
 
 _SCHEMES: dict[str, Literal["http"]] = {"http": "http", "ws": "http"}
-"""What is asked without TLS. A WebSocket begins as HTTP (RFC 6455, section 3)."""
+"""What is asked without TLS. A WebSocket begins as HTTP (RFC 6455, section 4.1)."""
 
 
 @record

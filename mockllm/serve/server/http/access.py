@@ -28,8 +28,9 @@ _METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 def preflight_headers(headers: Mapping[str, str], origin: str = "*") -> dict[str, str]:
     """The headers of the answer to a preflight request: every method and header is allowed.
 
-    The headers are named as they are requested, because `*` does not cover `authorization` (Fetch,
-    section 3.3.4). No page may name the service that a request is for.
+    The headers are named as they are requested, because `*` does not cover `authorization`
+    (https://fetch.spec.whatwg.org/#cors-non-wildcard-request-header-name). No page may name the
+    service that a request is for.
 
     Args:
         origin: whose pages may send the request; `*`: of every origin.

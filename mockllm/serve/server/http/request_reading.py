@@ -182,7 +182,7 @@ def _read_headers(
     """The headers of a request, their names in lower case, and the same with secrets masked.
 
     Clients repeat their headers. Both results are shared: nothing may change them. Those that a
-    client sent to the proxy on the way end there (RFC 9110, section 11.7.1).
+    client sent to the proxy on the way end there (RFC 9110, section 11.7.2; RFC 9112, C.2.2).
     """
     headers = {name.decode("latin-1").lower(): readable_header(value) for name, value in raw}
     for name in ("proxy-authorization", "proxy-connection"):
