@@ -94,7 +94,7 @@ def report(results: Sequence[Result]) -> str:
                 f"  {counts[kind]} with {kind}" for kind in sorted(counts.keys() - set(kinds))
             ]
     noticed, run = _counts(results)
-    lines.append(f"{noticed} of {run} mutants killed ({noticed / run:.1%})")
+    lines.append(f"{noticed} of {run} mutants killed ({noticed / max(run, 1):.1%})")
     return "\n".join(lines)
 
 

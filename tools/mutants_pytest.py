@@ -2,6 +2,9 @@
 
 mutmut tests each mutant in a fork of a process that has run all tests. A value in a cache there
 comes from the code without the change, and a test that finds it there does not reach the code.
+
+In a first run it finds out which test reaches which function. The functions have their mutants
+beside them then, and tests that fail by that (they look at the names of a class) are left out.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Generator
 from types import FrameType
 from typing import Any
 
@@ -20,6 +24,36 @@ _STUCK = 60.0
 """After how many seconds a test will not end any more; the longest of the fast ones takes five."""
 _TIMEOUT = 24
 """The exit code that mutmut reports as `timeout`."""
+
+
+_LEFT_OUT = "left-out.txt"
+"""The tests that failed in the first run, in the folder in which mutmut runs pytest."""
+
+
+def _is_first_run() -> bool:
+    return os.environ.get("MUTANT_UNDER_TEST") == "stats"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Notes a test that fails in the first run, which would be the last one."""
+    report = yield
+    if report.failed and _is_first_run():
+        with (item.config.rootpath / _LEFT_OUT).open("a") as file:
+            file.write(f"{item.nodeid}\n")
+        report.outcome = "skipped"
+        report.longrepr = ("", 0, "fails where functions have mutants")
+    return report
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves those tests out of all later runs."""
+    file = config.rootpath / _LEFT_OUT
+    if file.exists() and not _is_first_run():
+        left_out = set(file.read_text().splitlines())
+        items[:] = [item for item in items if item.nodeid not in left_out]
 
 
 def pytest_runtest_setup() -> None:
