@@ -26,7 +26,6 @@ from tests.timeouts import GIVE_UP
 pytestmark = pytest.mark.slow
 
 RECORD = (sys.executable, "-m", "mockllm", "record", "--quiet", "--port", "0", "--upstream")
-KILLS = 12
 RECORDERS = 2
 
 
@@ -162,14 +161,15 @@ def texts_in(folder):
     return {text_of(turn.reply) for scenario in scenarios for turn in scenario.turns}
 
 
-def test_killed_many_times(tmp_path):
+@pytest.mark.parametrize("kills", [6, pytest.param(24, marks=pytest.mark.heavy)])
+def test_killed_many_times(tmp_path, kills):
     """Two recorders write to one folder, and both are killed again and again at random moments
     while clients send requests. The folder can be loaded each time. In the end there is a turn for
     every answer that a client has read to its end, or the last recorder counts it as missing."""
     folder = tmp_path / "recorded"
     folder.mkdir()
     dice = random.Random(5)
-    moments = [[Moment.draw(dice) for _ in range(KILLS // RECORDERS)] for _ in range(RECORDERS)]
+    moments = [[Moment.draw(dice) for _ in range(kills // RECORDERS)] for _ in range(RECORDERS)]
     answers = []
     with OddUpstream(echo) as upstream:
         with ThreadPoolExecutor() as pool:
@@ -181,7 +181,7 @@ def test_killed_many_times(tmp_path):
             recorder.result()
         last = Recorder(folder, upstream.url)
         summary = last.end(signal.SIGTERM)
-    assert len(answers) >= sum(moment.answers for each in moments for moment in each) > KILLS
+    assert len(answers) >= sum(moment.answers for each in moments for moment in each) > kills
     told = re.search(r"(\d+) not recorded", summary)
     assert len(set(answers) - texts_in(folder)) <= int(told[1] if told else 0)
     left = {file.name for file in folder.iterdir() if file.suffix not in (".yaml", ".jsonl")}
