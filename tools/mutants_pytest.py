@@ -3,8 +3,9 @@
 mutmut tests each mutant in a fork of a process that has run all tests. A value in a cache there
 comes from the code without the change, and a test that finds it there does not reach the code.
 
-In a first run it finds out which test reaches which function. The functions have their mutants
-beside them then, and tests that fail by that (they look at the names of a class) are left out.
+First come two runs without any mutant, for which test reaches which function. Tests that fail then
+are left out: they look at the names of a class, which has mutants of its functions as well, or they
+cannot be repeated in one process.
 """
 
 from __future__ import annotations
@@ -27,31 +28,31 @@ _TIMEOUT = 24
 
 
 _LEFT_OUT = "left-out.txt"
-"""The tests that failed in the first run, in the folder in which mutmut runs pytest."""
+"""The tests that failed without a mutant, in the folder in which mutmut runs pytest."""
 
 
-def _is_first_run() -> bool:
-    return os.environ.get("MUTANT_UNDER_TEST") == "stats"
+def _is_without_mutant() -> bool:
+    return os.environ.get("MUTANT_UNDER_TEST") in ("stats", "")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Notes a test that fails in the first run, which would be the last one."""
+    """Notes a test that fails without a mutant, which would end mutmut."""
     report = yield
-    if report.failed and _is_first_run():
+    if report.failed and _is_without_mutant():
         with (item.config.rootpath / _LEFT_OUT).open("a") as file:
             file.write(f"{item.nodeid}\n")
         report.outcome = "skipped"
-        report.longrepr = ("", 0, "fails where functions have mutants")
+        report.longrepr = ("", 0, "fails without a mutant")
     return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves those tests out of all later runs."""
+    """Leaves those tests out of later runs."""
     file = config.rootpath / _LEFT_OUT
-    if file.exists() and not _is_first_run():
+    if file.exists():
         left_out = set(file.read_text().splitlines())
         items[:] = [item for item in items if item.nodeid not in left_out]
 
