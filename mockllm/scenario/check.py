@@ -7,7 +7,7 @@ document. A call without a name stands for a part that could not be read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, takewhile
 from typing import Any
@@ -22,15 +22,16 @@ from mockllm.scenario.part_model import (
     AutoPart,
     ErrorPart,
     FramePart,
-    ImagePart,
     InterleavedPart,
     Member,
     ParallelPart,
-    ReasoningPart,
-    RefusalPart,
     ServerToolPart,
     TextPart,
     ToolPart,
+    content_of,
+    members,
+    placed_members,
+    tool_parts,
 )
 from mockllm.scenario.reading.conditions import is_position
 from mockllm.scenario.reading.jobs import check_jobs
@@ -189,19 +190,18 @@ def similar_to_templates(scenario: m.Scenario) -> Iterator[Mistake]:
 def _split_templates(path: KeyPath, form: m.TurnSpec) -> Iterator[Mistake]:
     for index, part in enumerate(form.reply):
         for where, member in _members((*path, "reply", index), part):
-            text = getattr(member, "text", None) or getattr(member, "arguments", None) or ""
-            if isinstance(getattr(member, "split", None), tuple) and "{{" in text:
+            content = content_of(member)
+            if content is None or "{{" not in content.text:
+                continue
+            if isinstance(getattr(member, "split", None), tuple):
                 yield (*where, "split"), "must be a rule: fragments cannot have values put in"
 
 
 def _known_results(scenario: m.Scenario) -> Iterator[Mistake]:
     """Results are expected only for calls that some turn makes."""
     forms = [form for turn in scenario.turns for form in turn.forms()]
-    members = [call for form in forms for part in form.reply for _, call in _members((), part)]
-    calls = [call for call in members if isinstance(call, ToolPart)]
-    if any(isinstance(part, (AutoPart, FramePart)) for part in members) or any(
-        call.id is None for call in calls
-    ):
+    calls = _calls([part for form in forms for part in form.reply])
+    if calls is None or any(call.id is None for call in calls):
         return
     known = {call.id for call in calls if call.id is not None}
     for index, turn in enumerate(scenario.turns):
@@ -306,29 +306,14 @@ def _not_among(api: m.Api, scenario: m.Scenario) -> str:
 
 
 def _members(path: KeyPath, part: AnyPart) -> list[tuple[KeyPath, AnyPart]]:
-    """The members of a group with their paths; a part that is no group is its own member."""
-    if isinstance(part, ParallelPart):
-        return [((*path, "parallel", index), call) for index, call in enumerate(part.calls)]
-    if isinstance(part, InterleavedPart):
-        return [((*path, "interleaved", index), member) for index, member in enumerate(part.parts)]
-    return [(path, part)]
+    return [((*path, *inner), member) for inner, member in placed_members(part)]
 
 
 def _fragments_join(path: KeyPath, part: AnyPart) -> Iterator[Mistake]:
-    match part:
-        case TextPart() | ReasoningPart() | RefusalPart():
-            value, what = part.text, "text"
-        case ToolPart():
-            value, what = part.arguments or "", "input" if part.custom else "arguments"
-        case ServerToolPart():
-            value, what = part.input or "", "input"
-        case AudioPart():
-            value, what = part.transcript, "transcript"
-        case _:
-            return
-    if isinstance(part.split, tuple):
-        message = f"the fragments do not join to the {what}"
-        yield from _join((*path, "split"), part.split, value, message)
+    content, split = content_of(part), getattr(part, "split", None)
+    if content is not None and isinstance(split, tuple):
+        message = f"the fragments do not join to the {content.noun}"
+        yield from _join((*path, "split"), split, content.text, message)
 
 
 def _tokens_join(path: KeyPath, part: AnyPart) -> Iterator[Mistake]:
@@ -417,36 +402,31 @@ def _order(
 
 def _rule(part: Member, default: Split) -> Split | None:
     """The cut of a part; None for one that cannot be."""
-    match part:
-        case FramePart() | ImagePart():
-            return None
-        case TextPart():
-            return part.rule(default)
-    return part.split or default
+    if isinstance(part, TextPart):
+        return part.rule(default)
+    return None if content_of(part) is None else getattr(part, "split", None) or default
 
 
 def _fragment_count(part: Member, split: Split | None, *, opening: bool) -> int:
     """The number of fragments of a part; the `opening` of a call may count as one."""
+    content = content_of(part)
+    if content is None:
+        return 1
+    cut = fragments(content.text, split or "whole", "")
     match part:
-        case FramePart() | ImagePart():
-            return 1
         case AudioPart():
-            cut = fragments(part.transcript, split or "whole", "")
             size = len(part.audio.data)
             texts = sum(map(bool, cut))
             return -(-size // (part.fragment_bytes or size or 1)) + texts or 1
         case ToolPart():
-            cut = fragments(part.arguments or "", split or "whole", "")
             # `ToolCall` turns each way to write "no arguments" into no fragments. It is imported
             # here because starting does not need it, and few scenarios have an `order`.
             from mockllm.core.turn import ToolCall
 
             return len(ToolCall("", "", cut, custom=part.custom).fragments) + opening
         case ServerToolPart():
-            cut = fragments(part.input or "", split or "whole", "") if part.input or split else ()
             return (0 if cut == ("",) else len(cut)) + opening
-        case _:
-            return len(fragments(part.text, split or "whole", "")) or 1
+    return len(cut) or 1
 
 
 def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
@@ -464,9 +444,9 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
                     yield where, _no_position(id, before)
             elif id not in known and complete:
                 yield where, _no_call(id, known)
-        before = _count_calls(played.turn)
+        calls = _calls(played.turn.reply)
+        before, complete = (None, False) if calls is None else (len(calls), complete)
         for index, part in enumerate(played.turn.reply):
-            complete = complete and not isinstance(part, (AutoPart, FramePart))
             for path, call in _members((*played.reply, "reply", index), part):
                 if not isinstance(call, ToolPart):
                     continue
@@ -479,12 +459,10 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
                     known.add(call.id)
 
 
-def _count_calls(turn: m.TurnSpec) -> int | None:
-    """The number of calls that a turn makes; None where the request decides."""
-    if any(isinstance(part, (AutoPart, FramePart)) for part in turn.reply):
-        return None
-    members = [call for part in turn.reply for _, call in _members((), part)]
-    return sum(isinstance(call, ToolPart) for call in members)
+def _calls(reply: Sequence[AnyPart]) -> list[ToolPart] | None:
+    """The calls in a reply; None where the request, or a frame, decides which there are."""
+    is_open = any(isinstance(part, AutoPart | FramePart) for part in members(reply))
+    return None if is_open else list(tool_parts(reply))
 
 
 def _no_position(id: str, count: int) -> str:

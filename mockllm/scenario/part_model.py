@@ -1,12 +1,19 @@
-"""The parts of a reply as they are written. Only data may live here."""
+"""The parts of a reply as they are written, and the functions that visit them.
+
+A new kind of part changes this module, its reader, its neutral form
+(`mockllm.play.replay.compilation.resolve`, and `drafting.turns` for the way back) and the encoders
+that can say it. Nothing else tells kinds apart, which `tests/scenario/test_part_model.py` holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, Literal
 
 from mockllm.core.record import record
-from mockllm.core.tokens_and_fragments import Split
+from mockllm.core.tokens_and_fragments import Split, tokens
 
 
 @record
@@ -246,6 +253,12 @@ class AutoPart:
     tokens: str = ""
 
 
+PartPath = tuple[str | int, ...]
+"""The keys and numbers that lead to a part or a value."""
+
+Written = TextPart | ReasoningPart | RefusalPart | ToolPart
+"""The parts that the model writes word by word."""
+
 AnyPart = (
     TextPart
     | ReasoningPart
@@ -263,6 +276,9 @@ AnyPart = (
 )
 
 
+# Groups
+
+
 def members(reply: Iterable[AnyPart]) -> Iterator[AnyPart]:
     """The parts of a reply, with the members of groups in place of the groups."""
     for part in reply:
@@ -274,6 +290,175 @@ def members(reply: Iterable[AnyPart]) -> Iterator[AnyPart]:
             yield part
 
 
+def placed_members(part: AnyPart) -> list[tuple[PartPath, AnyPart]]:
+    """The members of a group, with their paths in it; a part that is no group is its own member."""
+    match part:
+        case ParallelPart():
+            return [(("parallel", index), call) for index, call in enumerate(part.calls)]
+        case InterleavedPart():
+            return [(("interleaved", index), member) for index, member in enumerate(part.parts)]
+    return [((), part)]
+
+
+def map_members(part: AnyPart, change: Callable[[PartPath, AnyPart], Any]) -> AnyPart:
+    """A group with a change of each of its members; of a part that is no group, of itself."""
+    changed = tuple(change(path, member) for path, member in placed_members(part))
+    match part:
+        case ParallelPart():
+            return replace(part, calls=changed)
+        case InterleavedPart():
+            return replace(part, parts=changed)
+    whole: AnyPart = changed[0]
+    return whole
+
+
+# Kinds
+
+
+def kind_of(part: AnyPart) -> str:
+    """The kind of a part in one word."""
+    return type(part).__name__.removesuffix("Part").lower()
+
+
+def title_of(part: AnyPart) -> str:
+    """A part in a few words: a text, the name of a call, else its kind."""
+    if isinstance(part, ToolPart):
+        return f"{part.name}()"
+    return str(part.text) if isinstance(part, TextPart) else kind_of(part)
+
+
+MAY_CALL = (ToolPart, ParallelPart, InterleavedPart, AutoPart)
+"""The kinds of which `tool_parts`, or the request, may make calls."""
+
+
+def tool_parts(reply: Iterable[AnyPart]) -> Iterator[ToolPart]:
+    """The calls in a reply, in order."""
+    return (part for part in members(reply) if isinstance(part, ToolPart))
+
+
+def frame_apis(reply: Iterable[AnyPart]) -> set[str]:
+    """The protocols of the frames that a reply sends unchanged."""
+    return {part.api for part in members(reply) if isinstance(part, FramePart)}
+
+
+def visible_text(reply: Iterable[AnyPart]) -> str:
+    """The text of a reply, as the user sees it."""
+    parts = members(reply)
+    return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
+
+
+def plain_text(reply: Sequence[AnyPart]) -> str | None:
+    """The text of a reply of nothing but text and reasoning; None for any other reply."""
+    is_plain = all(isinstance(part, TextPart | ReasoningPart) for part in reply)
+    texts = (part.text for part in reply if isinstance(part, TextPart))
+    return "".join(texts) if is_plain else None
+
+
 def takes_time(part: AnyPart) -> bool:
     """Whether a part has a pause as it is written."""
     return bool(part.duration if isinstance(part, PausePart) else getattr(part, "every", None))
+
+
+# Values
+
+
+@record
+class Content:
+    """The text of a part that is streamed in fragments.
+
+    Args:
+        field: of the part.
+        noun: in messages.
+        is_json: whether it is JSON text.
+    """
+
+    field: str
+    noun: str
+    text: str
+    is_json: bool = False
+
+
+def content_of(part: AnyPart) -> Content | None:
+    """The text that `split` cuts; None for a part that cannot be cut."""
+    match part:
+        case TextPart() | ReasoningPart() | RefusalPart():
+            return Content("text", "text", part.text)
+        case ToolPart(custom=True):
+            return Content("arguments", "input", part.arguments or "")
+        case ToolPart():
+            return Content("arguments", "arguments", part.arguments or "", True)
+        case ServerToolPart():
+            return Content("input", "input", part.input or "", True)
+        case AudioPart():
+            return Content("transcript", "transcript", part.transcript)
+    return None
+
+
+def cut_short(part: Any, length: int) -> Any:
+    """A part after the first characters of its content, as where an answer breaks off: a call is
+    malformed, and reasoning has no signature, which comes last. None where nothing is left."""
+    content = content_of(part)
+    if content is None or not content.text[:length]:
+        return None
+    changes: dict[str, Any] = {content.field: content.text[:length]}
+    if isinstance(part.split, tuple):
+        placed = zip(part.split, accumulate(map(len, part.split), initial=0), strict=False)
+        changes["split"] = tuple(cut[: length - at] for cut, at in placed if at < length)
+    match part:
+        case TextPart() if part.tokens:
+            changes["logprobs"] = True  # the tokens are those of the whole text
+        case ReasoningPart():
+            changes["signature"] = None
+        case ToolPart():
+            changes["malformed"] = True
+    return replace(part, **changes)
+
+
+def token_count(reply: Iterable[AnyPart]) -> int:
+    """The tokens of parts, as the usage counts them: those of words and of calls."""
+    count = 0
+    for part in members(reply):
+        if isinstance(part, ToolPart):
+            count += tokens(part.name) + tokens(part.arguments or ("" if part.custom else "{}"))
+        elif isinstance(part, Written):
+            count += tokens(part.text)
+    return count
+
+
+ValueForm = Literal["text", "json", "value"]
+"""A text, JSON as text, or a JSON value."""
+
+
+def map_texts(part: AnyPart, change: Callable[[PartPath, Any, ValueForm], Any]) -> AnyPart:
+    """A part that is no group, with a change of all that it says, each at its path."""
+    match part:
+        case TextPart() | ReasoningPart() | RefusalPart():
+            return replace(part, text=change((kind_of(part),), part.text, "text"))
+        case ToolPart(custom=True):
+            return replace(part, arguments=change(("input",), part.arguments or "", "text"))
+        case ToolPart():
+            return replace(part, arguments=change(("arguments",), part.arguments, "json"))
+        case ServerToolPart():
+            output = change(("output",), part.output, "json")
+            return replace(part, input=change(("input",), part.input, "json"), output=output)
+        case AudioPart():
+            return replace(part, transcript=change(("transcript",), part.transcript, "text"))
+        case FramePart():
+            return replace(part, data=change(("frame", "data"), part.data, "value"))
+    return part
+
+
+_IN_FILES: dict[type, tuple[str, ...]] = {
+    TextPart: ("text", "signature"),
+    ReasoningPart: ("text", "signature"),
+    ToolPart: ("signature",),
+    ServerToolPart: ("output",),
+    ImagePart: ("image", "signature"),
+    AudioPart: ("audio", "signature"),
+    FramePart: ("data",),
+}
+
+
+def filed_values(part: AnyPart) -> list[tuple[str, Any]]:
+    """The fields of a part that is no group whose values may be in a file beside the YAML."""
+    return [(name, getattr(part, name)) for name in _IN_FILES.get(type(part), ())]

@@ -10,22 +10,11 @@ from typing import Any
 from mockllm.core.jsontext import compact
 from mockllm.core.jsontext import parse as read_json
 from mockllm.scenario.model import Http, TurnSpec
-from mockllm.scenario.part_model import (
-    AnyPart,
-    AudioPart,
-    FramePart,
-    InterleavedPart,
-    ParallelPart,
-    ReasoningPart,
-    RefusalPart,
-    ServerToolPart,
-    TextPart,
-    ToolPart,
-)
+from mockllm.scenario.part_model import AnyPart, PartPath, ValueForm, map_members, map_texts
 from mockllm.scenario.route_model import RouteAnswer
 from mockllm.scenario.templates import ROOTS, TemplateError, as_text, parse
 
-Change = Callable[[tuple[str | int, ...], Any], Any]
+Change = Callable[[PartPath, Any], Any]
 """What becomes of a text, or of a JSON value with texts in it, at a path of the turn."""
 
 
@@ -38,6 +27,7 @@ def with_texts(turn: TurnSpec, change: Change) -> TurnSpec:
 class _Texts:
     def __init__(self, change: Change, applies: Callable[[str], bool]) -> None:
         self._change, self._applies = change, applies
+        self._by_form = {"text": self._text, "json": self._json, "value": change}
 
     def turn(self, turn: TurnSpec) -> TurnSpec:
         tries = [
@@ -58,13 +48,13 @@ class _Texts:
             headers=self._headers(("headers",), turn.headers),
         )
 
-    def _reply(self, path: tuple[str | int, ...], turn: TurnSpec) -> tuple[AnyPart, ...]:
+    def _reply(self, path: PartPath, turn: TurnSpec) -> tuple[AnyPart, ...]:
         return tuple([self._part((*path, n), part) for n, part in enumerate(turn.reply)])
 
-    def _text(self, path: tuple[str | int, ...], text: str) -> str:
+    def _text(self, path: PartPath, text: str) -> str:
         return as_text(self._change(path, text)) if self._applies(text) else text
 
-    def _json(self, path: tuple[str | int, ...], text: str | None) -> str | None:
+    def _json(self, path: PartPath, text: str | None) -> str | None:
         """JSON text; its values are changed one by one, so that quotes in them stay right."""
         if text is None or not self._applies(text):
             return text
@@ -74,34 +64,14 @@ class _Texts:
             return self._text(path, text)
         return compact(self._change(path, value))
 
-    def _part(self, path: tuple[str | int, ...], part: AnyPart) -> AnyPart:
-        match part:
-            case TextPart() | ReasoningPart() | RefusalPart():
-                return replace(part, text=self._text((*path, _KEYS[type(part)]), part.text))
-            case ToolPart(custom=True):
-                return replace(part, arguments=self._text((*path, "input"), part.arguments or ""))
-            case ToolPart():
-                return replace(part, arguments=self._json((*path, "arguments"), part.arguments))
-            case ServerToolPart():
-                output = self._json((*path, "output"), part.output)
-                return replace(part, input=self._json((*path, "input"), part.input), output=output)
-            case ParallelPart():
-                calls = [
-                    self._part((*path, "parallel", n), call) for n, call in enumerate(part.calls)
-                ]
-                return replace(part, calls=tuple(calls))  # type: ignore[arg-type]  # calls
-            case InterleavedPart():
-                inner = [
-                    self._part((*path, "interleaved", n), member)
-                    for n, member in enumerate(part.parts)
-                ]
-                return replace(part, parts=tuple(inner))  # type: ignore[arg-type]  # members
-            case AudioPart():
-                path = (*path, "transcript")
-                return replace(part, transcript=self._text(path, part.transcript))
-            case FramePart():
-                return replace(part, data=self._change((*path, "frame", "data"), part.data))
-        return part
+    def _part(self, path: PartPath, part: AnyPart) -> AnyPart:
+        def change_member(inner: PartPath, member: AnyPart) -> AnyPart:
+            def change_text(key: PartPath, value: Any, form: ValueForm) -> Any:
+                return self._by_form[form]((*path, *inner, *key), value)
+
+            return map_texts(member, change_text)
+
+        return map_members(part, change_member)
 
     def _http(self, http: Http) -> Http:
         headers, error = self._headers(("http", "headers"), http.headers), http.error
@@ -110,7 +80,7 @@ class _Texts:
         return replace(http, headers=headers, error=error)
 
     def _headers(
-        self, path: tuple[str | int, ...], headers: tuple[tuple[str, str], ...]
+        self, path: PartPath, headers: tuple[tuple[str, str], ...]
     ) -> tuple[tuple[str, str], ...]:
         return tuple((name, self._text((*path, name), value)) for name, value in headers)
 
@@ -123,14 +93,11 @@ class _Texts:
         return replace(answer, headers=headers, value=value)
 
 
-_KEYS = {TextPart: "text", ReasoningPart: "reasoning", RefusalPart: "refusal"}
-
-
-def template_flaws(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def template_flaws(turn: TurnSpec) -> Iterator[tuple[PartPath, str]]:
     """The paths of texts in which an expression is malformed, with why."""
-    flaws: list[tuple[tuple[str | int, ...], str]] = []
+    flaws: list[tuple[PartPath, str]] = []
 
-    def check(path: tuple[str | int, ...], value: Any) -> Any:
+    def check(path: PartPath, value: Any) -> Any:
         for inner, text in _texts(path, value):
             try:
                 parse(text)
@@ -144,13 +111,13 @@ def template_flaws(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]
 
 def look_like_templates(
     turn: TurnSpec, names: Sequence[str] = ()
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
+) -> Iterator[tuple[PartPath, str]]:
     """The paths of texts that look as if values of the request were to be put into them, each with
     what looks so: `{{ request.user }}`, a reference to a group of a regular expression, or one of
     `names`."""
-    similar: list[tuple[tuple[str | int, ...], str]] = []
+    similar: list[tuple[PartPath, str]] = []
 
-    def look(path: tuple[str | int, ...], value: Any) -> Any:
+    def look(path: PartPath, value: Any) -> Any:
         for inner, text in _texts(path, value):
             match = _LOOKS_SO.search(text)
             like = match[0] if match else next((name for name in names if name in text), None)
@@ -162,7 +129,7 @@ def look_like_templates(
     yield from similar
 
 
-def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _texts(path: PartPath, value: Any) -> Iterator[tuple[PartPath, str]]:
     """The texts in a JSON value, each with its path."""
     if isinstance(value, str):
         yield path, value

@@ -18,16 +18,7 @@ from mockllm.play.replay.filling import played_selection
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
-from mockllm.scenario.part_model import (
-    AnyPart,
-    AutoPart,
-    ErrorPart,
-    ParallelPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolPart,
-)
+from mockllm.scenario.part_model import AnyPart, kind_of, tool_parts, visible_text
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm_pytest.marks import Allowed, Mark
 from mockllm_pytest.replies import is_inline
@@ -347,23 +338,18 @@ def _chunks(exchange: Exchange, scenario: Scenario, request: Request) -> int | N
     return sum(frame.data is not None for frame in frames)
 
 
+_IN_WORDS = {"error": "an error in the stream", "auto": "an answer made from the request"}
+
+
 def _parts(parts: Sequence[AnyPart]) -> Iterator[str]:
     for part in parts:
-        match part:
-            case TextPart(text=text):
-                yield f"text {_quoted(text)}"
-            case ReasoningPart():
-                yield "reasoning"
-            case RefusalPart(text=text):
-                yield f"refusal {_quoted(text)}"
-            case ToolPart(name=name):
-                yield f"calls {name}"
-            case ParallelPart(calls=calls):
-                yield f"calls {', '.join(call.name for call in calls)}"
-            case ErrorPart():
-                yield "an error in the stream"
-            case AutoPart():
-                yield "an answer made from the request"
+        calls, text = [call.name for call in tool_parts((part,))], visible_text((part,))
+        if calls:
+            yield f"calls {', '.join(calls)}"
+        elif text:
+            yield f"{kind_of(part)} {_quoted(text)}"
+        else:
+            yield _IN_WORDS.get(kind_of(part), kind_of(part))
 
 
 def _quoted(text: str) -> str:

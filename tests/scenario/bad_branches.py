@@ -79,6 +79,16 @@ BRANCHES: list[Row] = [
         ],
     ),
     (
+        "fragments of a template in the input of a service's tool",
+        turn(
+            "{template: true, reply: [{server_tool: web, input: {q: '{{ turn }}'}, "
+            "split: ['{\"q\":\"{{ turn', ' }}\"}']}]}"
+        ),
+        [
+            "3:82: turns[0].reply[0].split: must be a rule: fragments cannot have values put in",
+        ],
+    ),
+    (
         "repeat and go on",
         "scenario: a\nturns:\n  - {name: x, reply: {text: a}, repeat: true, go_to: x}\n",
         ["3:54: turns[0].go_to: cannot go with 'repeat: true': the turn answers without end"],

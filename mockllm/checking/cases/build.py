@@ -38,7 +38,7 @@ from mockllm.play.replay.compilation.compiler import Replayer
 from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Api, Scenario, TurnSpec, Wire
-from mockllm.scenario.part_model import FramePart, ParallelPart
+from mockllm.scenario.part_model import InterleavedPart, frame_apis, members
 from mockllm.wire.framing.carrier import Carrier
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.decoding import decode_turn as read_turn
@@ -101,12 +101,9 @@ _USUAL_EVENT = 400
 
 
 def _count_fragments(turn: TurnSpec) -> int:
-    parts = [
-        call
-        for part in turn.reply
-        for call in (part.calls if isinstance(part, ParallelPart) else (part,))
-    ]
-    splits = (getattr(part, "split", None) for part in parts)
+    """The fragments that a variation cut; it leaves interleaved parts as they are."""
+    cut = members(part for part in turn.reply if not isinstance(part, InterleavedPart))
+    splits = (getattr(part, "split", None) for part in cut)
     return sum(len(split) for split in splits if isinstance(split, tuple))
 
 
@@ -298,8 +295,7 @@ def _body(scenario: Scenario, request: Request, api: Api) -> Any:
     """The body of the answer that is not streamed; None if that is an error, or has not the outcome
     of the stream, because a body has no frames."""
     spec = scenario.turns[0].for_api(api)
-    frames = (part.api for part in spec.reply if isinstance(part, FramePart))
-    if spec.expect is not None and api in frames:
+    if spec.expect is not None and api in frame_apis(spec.reply):
         return None
     try:
         answer = Replayer().answer(

@@ -27,7 +27,7 @@ from mockllm.play.quirks.samples import (
     ZERO,
 )
 from mockllm.scenario.model import Api, Scenario
-from mockllm.scenario.part_model import AnyPart, InterleavedPart, ParallelPart, ToolPart
+from mockllm.scenario.part_model import AnyPart, ToolPart, members
 from mockllm.wire.protocols import PROTOCOLS
 
 
@@ -201,9 +201,7 @@ def simple_form(given: Case) -> Case | None:
     that is the case itself."""
     plain = given.plain or given
     turns = tuple(
-        replace(
-            turn, reply=tuple(part for written in turn.reply for part in _simple_parts(written))
-        )
+        replace(turn, reply=tuple(map(_simple_part, members(turn.reply))))
         for turn in plain.scenario.turns
     )
     scenario = replace(plain.scenario, turns=turns)
@@ -212,16 +210,8 @@ def simple_form(given: Case) -> Case | None:
     return case(replace(scenario, name=f"{scenario.name}-simple"), given.api)
 
 
-def _simple_parts(part: AnyPart) -> tuple[AnyPart, ...]:
-    match part:
-        case ParallelPart(calls=calls):
-            return tuple(replace(call, split=None) for call in calls)
-        case InterleavedPart(parts=parts):
-            return tuple(simple for inner in parts for simple in _simple_parts(inner))
-        case ToolPart():
-            return (replace(part, split=None),)
-        case _:
-            return (part,)
+def _simple_part(part: AnyPart) -> AnyPart:
+    return replace(part, split=None) if isinstance(part, ToolPart) else part
 
 
 # Samples and cuts of quirks

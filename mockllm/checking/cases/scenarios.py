@@ -16,11 +16,12 @@ from mockllm.scenario.model import Api, Comments, Match, Scenario, TurnSpec, Wir
 from mockllm.scenario.part_model import (
     AnyPart,
     AutoPart,
-    ParallelPart,
-    ReasoningPart,
-    RefusalPart,
+    InterleavedPart,
     TextPart,
     ToolPart,
+    Written,
+    content_of,
+    map_members,
     members,
 )
 from mockllm.wire.framing.sse import LINE_ENDS
@@ -115,11 +116,9 @@ def answer_size(parts: Iterable[AnyPart]) -> int:
     """About how many characters an answer has; a call counts for 100."""
     size = 0
     for part in members(parts):
-        match part:
-            case ToolPart(arguments=arguments):
-                size += 100 + len(arguments or "")
-            case TextPart(text=text) | ReasoningPart(text=text) | RefusalPart(text=text):
-                size += len(text)
+        content = content_of(part)
+        if content is not None and isinstance(part, Written):
+            size += len(content.text) + 100 * isinstance(part, ToolPart)
     return size
 
 
@@ -262,19 +261,19 @@ def _turn(turn: TurnSpec, variation: Variation) -> TurnSpec:
     return replace(varied, branches=tuple(branch for branch in branches if branch.turn != varied))
 
 
-def _part(part: AnyPart, sizes: Sequence[int]) -> AnyPart:
-    if not sizes:
+def _part(part: AnyPart, sizes: Sequence[int]) -> Any:
+    # The order of interleaved parts has each of their fragments as they are written.
+    if not sizes or isinstance(part, InterleavedPart):
         return part
-    match part:
-        case TextPart(text=text) | ReasoningPart(text=text) | RefusalPart(text=text):
-            return replace(part, split=tuple(_fragments(text, sizes)) or None)
-        case ToolPart(arguments=arguments):
-            return replace(part, split=tuple(_fragments(arguments or "", sizes)) or None)
-        case ParallelPart(calls=calls):
-            cut = [_part(call, sizes) for call in calls]
-            return ParallelPart(tuple(call for call in cut if isinstance(call, ToolPart)))
-        case _:
-            return part
+
+    def cut(_: object, member: Any) -> Any:
+        content = content_of(member)
+        if content is None or not isinstance(member, Written):
+            return member
+        return replace(member, split=tuple(_fragments(content.text, sizes)) or None)
+
+    varied: Any = map_members(part, cut)
+    return replace(varied, order=()) if getattr(varied, "order", ()) else varied
 
 
 def _fragments(text: str, sizes: Sequence[int]) -> Iterator[str]:

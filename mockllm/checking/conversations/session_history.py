@@ -32,7 +32,6 @@ from mockllm.play.matching.conversation import (
     Selection,
     planned_calls,
     read_history,
-    tool_parts,
     turn_at,
 )
 from mockllm.play.matching.index import mint_token
@@ -42,6 +41,7 @@ from mockllm.play.replay.filling import played_selection, played_turn, way_on
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.shortened_bodies import LONGEST, shortened_value
 from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import tool_parts
 from mockllm.wire.protocols import PROTOCOLS
 
 

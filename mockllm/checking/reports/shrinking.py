@@ -6,8 +6,7 @@ still breaks the same invariant is where it goes on.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from itertools import chain
 from typing import Any
@@ -20,13 +19,13 @@ from mockllm.core.jsontext import compact
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.part_model import (
     AnyPart,
+    Content,
     ParallelPart,
-    ReasoningPart,
-    RefusalPart,
     TextPart,
-    ToolPart,
-    members,
+    content_of,
+    tool_parts,
 )
+from mockllm.wire.protocols.values import json_object
 
 TRIES = 400
 """How many smaller cases are tried."""
@@ -57,7 +56,7 @@ def _compile_smaller(
     scenario: Scenario, case: Case, turn: TurnSpec, variation: Variation
 ) -> Case | None:
     """The case with another turn and variation; None where there is no such stream."""
-    used = {part.name for part in members(turn.reply) if isinstance(part, ToolPart)}
+    used = {call.name for call in tool_parts(turn.reply)}
     tools = tuple(tool for tool in scenario.tools if tool.name in used)
     small = replace(scenario, turns=(turn,), apis=(case.api,), description="", tools=tools)
     try:
@@ -99,39 +98,37 @@ def _shorter_replies(parts: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
             yield (*parts[:at], shorter, *parts[at + 1 :])
 
 
-def _shorter(part: AnyPart) -> Iterator[AnyPart]:
-    match part:
-        case TextPart() | ReasoningPart() | RefusalPart():
-            yield from _shorter_text(part)
-        case ToolPart():
-            yield from _shorter_call(part)
-        case ParallelPart(calls=calls):
-            for several in _shorter_replies(calls):
-                yield ParallelPart(several) if len(several) > 1 else several[0]
+def _shorter(part: Any) -> Iterator[AnyPart]:
+    content = content_of(part)
+    if isinstance(part, ParallelPart):
+        for several in _shorter_replies(part.calls):
+            yield ParallelPart(several) if len(several) > 1 else several[0]
+    elif content is not None and content.text and not getattr(part, "malformed", False):
+        yield from _shorter_content(part, content)
 
 
-def _shorter_text(part: TextPart | ReasoningPart | RefusalPart) -> Iterator[AnyPart]:
+def _shorter_content(part: Any, content: Content) -> Iterator[AnyPart]:
     if isinstance(part, TextPart) and part.tokens:
         part = replace(part, logprobs=True)  # the tokens are those of the whole text
     if isinstance(part, TextPart) and part.citations:
         yield replace(part, citations=())
-    lengths = (1, len(part.text) // 2, len(part.text) - 1) if len(part.text) > 1 else ()
-    for text in dict.fromkeys(part.text[:length] for length in lengths):
-        yield replace(part, text=text, split=_split(part.split, text), every=None)
+    for text in _shorter_json(content.text) if content.is_json else _shorter_texts(content.text):
+        changed: Any = {content.field: text, "split": _split(part.split, text or "")}
+        yield replace(part, **changed, every=None)
     if part.split is not None:
         yield replace(part, split=None, every=None)
 
 
-def _shorter_call(part: ToolPart) -> Iterator[AnyPart]:
-    if part.malformed or not part.arguments:
-        return
-    arguments = json.loads(part.arguments)
-    for key in arguments if isinstance(arguments, dict) else ():
-        rest = {name: value for name, value in arguments.items() if name != key}
-        text = compact(rest) if rest else None
-        yield replace(part, arguments=text, split=_split(part.split, text or ""), every=None)
-    if part.split is not None:
-        yield replace(part, split=None, every=None)
+def _shorter_texts(text: str) -> Iterable[str]:
+    lengths = (1, len(text) // 2, len(text) - 1) if len(text) > 1 else ()
+    return dict.fromkeys(text[:length] for length in lengths)
+
+
+def _shorter_json(text: str) -> Iterator[str | None]:
+    value = json_object(text) or {}  # `{raw: ...}` may be no JSON
+    for key in value:
+        rest = {name: inner for name, inner in value.items() if name != key}
+        yield compact(rest) if rest else None
 
 
 def _split(split: Any, text: str) -> Any:

@@ -23,7 +23,7 @@ from mockllm.play.replay.compilation.http_answer import HttpAnswer, http_error_a
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.model import Api, Scenario, Timing, TurnSpec
-from mockllm.scenario.part_model import ToolPart, members
+from mockllm.scenario.part_model import tool_parts
 from mockllm.scenario.reading.faults import parse_faults
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol, dumps
@@ -72,8 +72,7 @@ def _case(entry: dict[str, Any], api: Api) -> Case:
     """The case of an entry of the file; what is left of the entry are fields of the case."""
     entry.pop("needs", None)
     turn = _turn(entry)
-    calls = any(isinstance(part, ToolPart) for part in members(turn.reply))
-    tools = _answers()["call"].tools if calls else ()
+    tools = _answers()["call"].tools if any(tool_parts(turn.reply)) else ()
     name = entry.pop("name")
     scenario = Scenario(name, (turn,), apis=(api,), tools=tools)
     fault = {key: entry.pop(key) for key in ("title", "wait", "final") if key in entry}

@@ -15,7 +15,7 @@ from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.play.tapes.captured import Captured
 from mockllm.scenario.model import Api, Scenario
-from mockllm.scenario.part_model import FramePart
+from mockllm.scenario.part_model import frame_apis
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import dumps
 
@@ -79,4 +79,4 @@ def _answers(api: Api, *, streamed: bool) -> Iterator[tuple[AnswerShape, bool]]:
 
 
 def _is_encoded(scenario: Scenario) -> bool:
-    return not any(isinstance(part, FramePart) for turn in scenario.turns for part in turn.reply)
+    return not any(frame_apis(turn.reply) for turn in scenario.turns)

@@ -11,23 +11,14 @@ index of the turn where a scenario repeats or restarts.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from mockllm.core.record import record
 from mockllm.core.request import CallEcho, Message, SentFile
 from mockllm.core.seeded import derive
 from mockllm.scenario.model import Scenario, TurnSpec
-from mockllm.scenario.part_model import (
-    AnyPart,
-    AutoPart,
-    InterleavedPart,
-    ParallelPart,
-    ReasoningPart,
-    TextPart,
-    ToolPart,
-    members,
-)
+from mockllm.scenario.part_model import MAY_CALL, plain_text, tool_parts
 from mockllm.wire.protocols import PROTOCOLS
 
 
@@ -123,14 +114,6 @@ def read_history(messages: Sequence[Message], start: int = 0) -> History:
 def _last_user(messages: Sequence[Message]) -> str | None:
     users = (message.text for message in reversed(messages) if message.role == "user")
     return next(users, None)
-
-
-_WITH_CALLS = (ToolPart, ParallelPart, InterleavedPart)
-
-
-def tool_parts(reply: Sequence[AnyPart]) -> Iterator[ToolPart]:
-    """The calls in a reply, in order."""
-    return (part for part in members(reply) if isinstance(part, ToolPart))
 
 
 @record
@@ -244,13 +227,13 @@ def calls_of(
     """The tool calls of a form of the turn at a position, as `planned_calls` gives them."""
     if not PROTOCOLS[api].client.tool_fields:
         return ()  # an API without tools
-    has_calls = False
     for part in spec.reply:  # of each turn of each history: most have no calls
-        if isinstance(part, AutoPart):
-            return None
-        has_calls = has_calls or isinstance(part, _WITH_CALLS)
-    if not has_calls:
+        if isinstance(part, MAY_CALL):
+            break
+    else:
         return ()
+    if spec.is_auto:
+        return None
     return tuple(
         PlannedCall(
             call.name,
@@ -329,9 +312,8 @@ def text_agrees(spec: TurnSpec, turn: ModelTurn) -> bool:
     """Whether a turn of the history may be a form of a scenario's turn, by its text. Clients trim,
     shorten and rewrite texts, so much of the words is enough; a turn with calls is known by
     these."""
-    texts = [part.text for part in spec.reply if isinstance(part, TextPart)]
-    is_text = all(isinstance(part, (TextPart, ReasoningPart)) for part in spec.reply)
-    return not is_text or spec.template is True or _is_alike("".join(texts), turn.text)
+    text = plain_text(spec.reply)
+    return text is None or spec.template is True or _is_alike(text, turn.text)
 
 
 def _is_alike(own: str, sent: str) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mockllm.scenario import model
-from mockllm.scenario.part_model import AnyPart, ParallelPart, ReasoningPart, TextPart, ToolPart
+from mockllm.scenario.part_model import (
+    AnyPart,
+    ParallelPart,
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+    tool_parts,
+)
 
 
 def _tool(name: str, parameter: str = "") -> model.ToolSpec:
@@ -25,7 +32,7 @@ _Z0 = ToolPart("list_issues", "call_Z0")
 
 
 def _sample(name: str, description: str, *reply: AnyPart, reasoning: int = 0) -> model.Scenario:
-    called = any(isinstance(part, ToolPart | ParallelPart) for part in reply)
+    called = any(tool_parts(reply))
     turn = model.TurnSpec(reply=reply, usage=model.UsageSpec(12, 7 + reasoning, reasoning, 0))
     return model.Scenario(
         name=f"sample-{name}",

@@ -14,13 +14,13 @@ from mockllm.play.matching.conversation import (
     Selection,
     planned_calls,
     read_history,
-    tool_parts,
     turn_at,
     turn_index,
 )
 from mockllm.play.matching.route_selection import RouteRequest, placeholder_values
 from mockllm.play.replay.sessions.exchange import Played
 from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.part_model import tool_parts
 from mockllm.scenario.route_model import RouteSpec
 from mockllm.scenario.templates import TemplateError, Values, as_text, render_json
 from mockllm.scenario.turn_texts import with_texts

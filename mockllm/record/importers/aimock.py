@@ -21,7 +21,7 @@ from mockllm.record.importers.aimock_replies import CHUNK_SIZE, agui_turn, turn
 from mockllm.record.importers.files import contents, json_value
 from mockllm.record.recording.drafting.draft import Draft, Line, free_name, slug
 from mockllm.scenario import model as m
-from mockllm.scenario.part_model import ToolPart
+from mockllm.scenario.part_model import ToolPart, tool_parts
 from mockllm.scenario.precedence import match_key
 
 _Json = dict[str, Any]
@@ -182,7 +182,7 @@ def _continue(fixture: _Fixture, groups: list[_Group]) -> None:
     id, text = match.get("toolCallId"), match.get("toolResultContains")
     for group in reversed(groups):
         last = group.fixtures[-1]
-        calls = [part for part in last.spec.reply if isinstance(part, ToolPart)]
+        calls = list(tool_parts(last.spec.reply))
         if not any(call.id == id or call.id is None or id is None for call in calls):
             continue
         if isinstance(id, str) and all(call.id != id for call in calls):

@@ -25,7 +25,7 @@ from mockllm.play.replay.client_requests import text_meeting
 from mockllm.record.importers.export import client_requests
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, Scenario, TurnSpec
-from mockllm.scenario.part_model import AnyPart, TextPart, ToolPart
+from mockllm.scenario.part_model import AnyPart, members, title_of
 from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.files import MAX_FILE
 from mockllm.scenario.route_model import RouteSpec
@@ -82,15 +82,7 @@ def _title(turn: TurnSpec) -> str:
 
 
 def _part_title(part: AnyPart) -> str:
-    match part:
-        case TextPart(text=text):
-            return shorten(str(text), _LONGEST_TITLE)
-        case ToolPart(name=name):
-            return f"{name}()"
-    parts = getattr(part, "calls", getattr(part, "parts", None))
-    if parts is not None:
-        return " + ".join(map(_part_title, parts))
-    return type(part).__name__.removesuffix("Part").lower()
+    return " + ".join(shorten(title_of(member), _LONGEST_TITLE) for member in members((part,)))
 
 
 def scenario_json(

@@ -7,6 +7,7 @@ from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.play.quirks.samples import TEXT_AND_TWO_CALLS, UNICODE
 from mockllm.play.replay.loading import loads
+from mockllm.scenario.part_model import ToolPart
 
 VARIED = Variation(split=(3, 1), group=2, line_end="crlf", bom=True, comments=2, cut=(5, 7))
 
@@ -22,6 +23,22 @@ def test_parts_and_arguments_that_break_nothing_are_left_out() -> None:
     text = shrink(long, lambda one: bool(one.expected.text))
     assert (text.expected.text, text.expected.tool_calls) == ("H", ())
 
+
+def test_the_input_of_a_custom_call_is_shortened_as_text() -> None:
+    """It is free text. The raw input of a service's tool may be no JSON either."""
+    (scenario,) = loads(CUSTOM)
+    small = shrink(case(scenario, "chat", VARIED), lambda one: b"run" in b"".join(one.chunks))
+    assert small.scenario.turns[0].reply == (ToolPart("run", "call_1", "l", custom=True),)
+
+
+CUSTOM = """
+scenario: custom
+turns:
+  - reply:
+      - {tool: run, id: call_1, input: ls -la}
+      - {server_tool: web_search, input: {raw: "{"}}
+      - {text: Done.}
+"""
 
 INTERLEAVED = """
 scenario: interleaved

@@ -17,11 +17,11 @@ from mockllm.play.replay.sessions.exchange import Played
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.tapes.captured import Captured
 from mockllm.record.importers.batch import ImportResult, import_files
-from mockllm.record.recording.drafting.conversations import text_of
 from mockllm.record.recording.drafting.matches import MatchRule
 from mockllm.record.recording.finding import not_found
 from mockllm.record.recording.store.folder import Folder
 from mockllm.scenario.model import Scenario
+from mockllm.scenario.part_model import visible_text
 from tests.record.recording.exchanging import (
     JSON,
     answer,
@@ -71,7 +71,7 @@ def lost(results: list[ImportResult]) -> list[str]:
 
 
 def texts(scenario: Scenario) -> list[str]:
-    return [text_of(turn.reply) for turn in scenario.turns]
+    return [visible_text(turn.reply) for turn in scenario.turns]
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

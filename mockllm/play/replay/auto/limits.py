@@ -7,25 +7,25 @@ are 4n bytes of UTF-8. So a reply that was cut counts exactly as many tokens as 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mockllm.core.errors import RequestError
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.core.tokens_and_fragments import Split, tokens
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.play.replay.auto.words import words
 from mockllm.scenario.lengths import MAX_TOKENS
 from mockllm.scenario.model import LIMITS, Scenario, TurnSpec, UsageSpec
 from mockllm.scenario.part_model import (
     AnyPart,
-    InterleavedPart,
-    ParallelPart,
     ReasoningPart,
-    RefusalPart,
     TextPart,
     ToolPart,
+    content_of,
+    cut_short,
     members,
+    token_count,
 )
 from mockllm.wire.protocols.base import WireProtocol
 
@@ -85,11 +85,11 @@ def obey_limits(spec: TurnSpec, scenario: Scenario, limits: Limits) -> TurnSpec:
         reply, is_cut = _within(reply, max(0, limits.most - hidden))
         # With `ignore_eos` and `max_tokens` the model may not end by itself: the limit ends it,
         # even where nothing was cut.
-        is_cut = is_cut or (limits.least == limits.most <= hidden + _count(reply))
+        is_cut = is_cut or (limits.least == limits.most <= hidden + token_count(reply))
     stopped, sequence = _before_stop(reply, limits.stop, least)
     usage = spec.usage or scenario.defaults.usage or UsageSpec()
     if sequence is not None:
-        usage = replace(usage, output=hidden + _count(stopped))
+        usage = replace(usage, output=hidden + token_count(stopped))
         return replace(
             spec, reply=stopped, finish="stop", finish_raw=None, stop_sequence=sequence, usage=usage
         )
@@ -101,7 +101,7 @@ def obey_limits(spec: TurnSpec, scenario: Scenario, limits: Limits) -> TurnSpec:
             spec, reply=reply, finish="length", finish_raw=None, stop_sequence=None, usage=usage
         )
     if reply != spec.reply:
-        usage = replace(usage, output=hidden + _count(reply))
+        usage = replace(usage, output=hidden + token_count(reply))
         return replace(spec, reply=reply, usage=usage)
     return spec
 
@@ -111,19 +111,8 @@ def _hidden_reasoning(spec: TurnSpec, scenario: Scenario) -> int:
     for usage in (spec.usage, scenario.defaults.usage):
         if usage is not None and usage.reasoning is not None:
             parts = (part for part in members(spec.reply) if isinstance(part, ReasoningPart))
-            return max(0, usage.reasoning - _count(parts))
+            return max(0, usage.reasoning - token_count(parts))
     return 0
-
-
-def _count(parts: Iterable[AnyPart]) -> int:
-    """The tokens of parts, as the usage counts them."""
-    count = 0
-    for part in members(parts):
-        if isinstance(part, (TextPart, ReasoningPart, RefusalPart)):
-            count += tokens(part.text)
-        elif isinstance(part, ToolPart):
-            count += tokens(part.name) + tokens(part.arguments or ("" if part.custom else "{}"))
-    return count
 
 
 # At least so many tokens
@@ -133,7 +122,7 @@ def _lengthen(reply: tuple[AnyPart, ...], least: int, seed: str) -> tuple[AnyPar
     """A reply whose text is continued with words where it has fewer tokens; one that ends in
     anything but text stays as it is."""
     last = reply[-1] if reply else None
-    lacking = least - _count(reply)
+    lacking = least - token_count(reply)
     if lacking <= 0 or not isinstance(last, TextPart):
         return reply
     # A word has four bytes, so that it adds one token to any text.
@@ -152,12 +141,10 @@ def _within(reply: Sequence[AnyPart], most: int) -> tuple[tuple[AnyPart, ...], b
     group that is cut come one after the other."""
     kept: list[AnyPart] = []
     for part in reply:
-        count = _count((part,))
+        count = token_count((part,))
         if count > most:
-            if isinstance(part, (ParallelPart, InterleavedPart)):
-                kept += _within(tuple(members((part,))), most)[0]
-            else:
-                kept += _shorten(part, most)
+            inner = tuple(members((part,)))
+            kept += _shorten(part, most) if inner == (part,) else _within(inner, most)[0]
             return tuple(kept), True
         kept.append(part)
         most -= count
@@ -167,20 +154,13 @@ def _within(reply: Sequence[AnyPart], most: int) -> tuple[tuple[AnyPart, ...], b
 def _shorten(part: AnyPart, most: int) -> list[AnyPart]:
     """A part after so many of its tokens, fewer than it has; none where nothing is left of it, such
     as a call that has no arguments yet."""
-    match part:
-        case TextPart(text=text, split=split) | RefusalPart(text=text, split=split):
-            text = _first_tokens(text, most)
-            return [replace(part, text=text, split=_cut_split(split, len(text)))] if text else []
-        case ReasoningPart(text=text, split=split):
-            text = _first_tokens(text, most)
-            split = _cut_split(split, len(text))
-            return [replace(part, text=text, split=split, signature=None)] if text else []
-        case ToolPart(arguments=str(text), split=split):
-            text = _first_tokens(text, most - tokens(part.name))
-            split = _cut_split(split, len(text))
-            cut = replace(part, arguments=text, split=split, malformed=True)
-            return [cut] if text else []
-    return []
+    content = content_of(part)
+    if content is None:
+        return []
+    if isinstance(part, ToolPart):
+        most -= tokens(part.name)
+    shorter = cut_short(part, len(_first_tokens(content.text, most)))
+    return [] if shorter is None else [shorter]
 
 
 def _first_tokens(text: str, count: int) -> str:
@@ -189,19 +169,6 @@ def _first_tokens(text: str, count: int) -> str:
     data = text.encode("utf-8", "surrogatepass")[: 4 * max(0, count)]
     cut = codecs.getincrementaldecoder("utf-8")("surrogatepass").decode(data)
     return cut[:-1] if cut[-1:] == " " and tokens(cut[:-1]) == count else cut
-
-
-def _cut_split(split: Split | None, length: int) -> Split | None:
-    """The split of the first characters of a value."""
-    if not isinstance(split, tuple):
-        return split
-    fragments: list[str] = []
-    for fragment in split:
-        if length <= 0:
-            break
-        fragments.append(fragment[:length])
-        length -= len(fragment)
-    return tuple(fragments)
 
 
 # Stop sequences
@@ -217,8 +184,9 @@ def _before_stop(
     """
     kept: list[AnyPart] = []
     for part in reply if stop else ():
-        if isinstance(part, InterleavedPart):
-            inner, sequence = _before_stop(part.parts, stop, least)
+        inner = tuple(members((part,)))
+        if inner != (part,):
+            inner, sequence = _before_stop(inner, stop, least)
             if sequence is not None:
                 return (*kept, *inner), sequence
         elif isinstance(part, TextPart):
@@ -230,9 +198,8 @@ def _before_stop(
             ]
             if places:
                 _, at, sequence = min(places)
-                text = part.text[:at]
-                cut = replace(part, text=text, split=_cut_split(part.split, at))
-                return (*kept, *([cut] if text else [])), sequence
+                shorter = cut_short(part, at)
+                return (*kept, *(() if shorter is None else (shorter,))), sequence
         kept.append(part)
-        least -= _count((part,))
+        least -= token_count((part,))
     return tuple(reply), None

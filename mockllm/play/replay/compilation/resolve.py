@@ -30,7 +30,7 @@ from mockllm.core.turn import (
     beats,
     usual_finish,
 )
-from mockllm.play.matching.conversation import call_id, tool_parts, turn_at, turn_index
+from mockllm.play.matching.conversation import call_id, turn_at, turn_index
 from mockllm.scenario.model import Defaults, Scenario, Timing, TurnSpec, UsageSpec, expected_texts
 from mockllm.scenario.part_model import (
     AnyPart,
@@ -50,7 +50,7 @@ from mockllm.scenario.part_model import (
     TextPart,
     TokenSpec,
     ToolPart,
-    members,
+    token_count,
 )
 
 
@@ -393,11 +393,7 @@ def _prompt_size(scenario: Scenario, index: int) -> int:
         size += tokens(tool.name) + tokens(tool.description)
         size += tokens(json.dumps(tool.parameters)) if tool.parameters is not None else 0
     for spec in scenario.turns[:index]:
-        for part in members(spec.reply):
-            if isinstance(part, TextPart | ReasoningPart | RefusalPart):
-                size += tokens(part.text)
-        for call in tool_parts(spec.reply):
-            size += tokens(call.name) + tokens(call.arguments or "{}")
+        size += token_count(spec.reply)
         for _, result in spec.request.results if spec.request else ():
             size += sum(map(tokens, expected_texts(result.text)))
     return max(1, size)

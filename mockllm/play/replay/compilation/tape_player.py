@@ -24,7 +24,6 @@ from mockllm.core.errors import MockLLMError, Problem, RequestError, ScenarioErr
 from mockllm.core.http import Ending, Target
 from mockllm.core.later import later
 from mockllm.core.turn import Part, ServerTool, ToolCall, Turn
-from mockllm.play.matching.conversation import tool_parts
 from mockllm.play.replay.compilation.http_answer import (
     CORS,
     HttpAnswer,
@@ -43,7 +42,7 @@ from mockllm.play.tapes.recorded_turn import (
     route_headers,
 )
 from mockllm.scenario.model import Http, Recorded, Scenario, TurnSpec
-from mockllm.scenario.part_model import ServerToolPart, members
+from mockllm.scenario.part_model import ServerToolPart, members, tool_parts
 from mockllm.scenario.route_model import RouteAnswer
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol

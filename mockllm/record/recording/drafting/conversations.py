@@ -20,11 +20,10 @@ from mockllm.play.matching.conversation import (
     PlannedCall,
     are_echoed,
     read_history,
-    tool_parts,
 )
 from mockllm.scenario import model as m
 from mockllm.scenario.ignoring import normal_text, wanted_text
-from mockllm.scenario.part_model import AnyPart, RefusalPart, TextPart, ToolPart, members
+from mockllm.scenario.part_model import AnyPart, ToolPart, tool_parts, visible_text
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.values import value_or_text
 
@@ -57,12 +56,6 @@ class Conversation:
     @property
     def turns(self) -> tuple[m.TurnSpec, ...]:
         return self.scenario.turns
-
-
-def text_of(reply: Sequence[AnyPart]) -> str:
-    """The text of a reply, as the user sees it."""
-    parts = members(reply)
-    return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
 def openings(messages: Sequence[Message]) -> Iterator[History]:
@@ -116,7 +109,7 @@ def _agreement(reply: Sequence[AnyPart], answer: ModelTurn) -> Agreement:
         return "renamed" if calls and all(map(_same_call, calls, answer.calls)) else ""
     if calls and (any(call.id for call in answer.calls) or not answer.text):
         return "same"
-    return "same" if _bare(text_of(reply)) == _bare(answer.text) else ""
+    return "same" if _bare(visible_text(reply)) == _bare(answer.text) else ""
 
 
 def _same_call(call: ToolPart, echo: CallEcho) -> bool:

@@ -17,19 +17,7 @@ from mockllm.play.tapes.recorded_turn import RecordedTurn
 from mockllm.record.recording.drafting.conversations import Placement
 from mockllm.scenario import model as m
 from mockllm.scenario.model import Scenario, TurnSpec
-from mockllm.scenario.part_model import (
-    AudioPart,
-    FramePart,
-    ImagePart,
-    InterleavedPart,
-    MediaSource,
-    ParallelPart,
-    ReasoningPart,
-    ServerToolPart,
-    TextPart,
-    ToolPart,
-    members,
-)
+from mockllm.scenario.part_model import AnyPart, MediaSource, filed_values, map_members, members
 from mockllm.scenario.reading.media import ending
 from mockllm.scenario.route_model import RouteAnswer
 from mockllm.scenario.yamltext import TextFile
@@ -261,34 +249,22 @@ def with_files(
         files[source.file] = source.data
         return source
 
-    def part_of(part: Any) -> Any:
-        match part:
-            case TextPart(split=split) | ReasoningPart(split=split):
-                most = _MOST_TEXT if not isinstance(split, tuple) else len(part.text)
-                text = store_text(part.text, most) or ""
-                return replace(part, text=text, signature=store_text(part.signature, _MOST_OPAQUE))
-            case ToolPart():
-                return replace(part, signature=store_text(part.signature, _MOST_OPAQUE))
-            case ServerToolPart():
-                most = _MOST_TEXT if _is_readable(part.output or "") else _MOST_OPAQUE
-                return replace(part, output=store_text(part.output, most))
-            case ImagePart():
-                signature = store_text(part.signature, _MOST_OPAQUE)
-                return replace(part, image=store_media(part.image), signature=signature)
-            case AudioPart():
-                signature = store_text(part.signature, _MOST_OPAQUE)
-                return replace(part, audio=store_media(part.audio), signature=signature)
-            case FramePart(data=data) if data is not None:
-                text = data if isinstance(data, str) else compact(data)
-                found = store_text(text, _MOST_TEXT if _is_readable(text) else _MOST_OPAQUE)
-                return replace(part, data=found) if isinstance(found, TextFile) else part
-            case ParallelPart(calls=calls):
-                return replace(part, calls=tuple(map(part_of, calls)))
-            case InterleavedPart(parts=parts):
-                return replace(part, parts=tuple(map(part_of, parts)))
-        return part
+    def store_value(part: Any, name: str, value: Any) -> Any:
+        if isinstance(value, MediaSource):
+            return store_media(value)
+        if name == "signature" or value is None:
+            return store_text(value, _MOST_OPAQUE)
+        if name == "text":
+            return value if isinstance(part.split, tuple) else store_text(value, _MOST_TEXT)
+        text = value if isinstance(value, str) else compact(value)
+        file = store_text(text, _MOST_TEXT if _is_readable(text) else _MOST_OPAQUE)
+        return file if isinstance(file, TextFile) else value
 
-    return replace(turn, reply=tuple(map(part_of, turn.reply))), files
+    def store_part(_: object, part: AnyPart) -> AnyPart:
+        stored: Any = {name: store_value(part, name, value) for name, value in filed_values(part)}
+        return replace(part, **stored)
+
+    return replace(turn, reply=tuple(map_members(part, store_part) for part in turn.reply)), files
 
 
 def _is_readable(text: str) -> bool:
@@ -297,8 +273,7 @@ def _is_readable(text: str) -> bool:
 
 def files_of(turn: m.TurnSpec) -> set[str]:
     """The names of the files that hold long values of a turn."""
-    names = ("text", "signature", "output", "data", "image", "audio")
-    values = (getattr(part, name, None) for part in members(turn.reply) for name in names)
+    values = (value for part in members(turn.reply) for _, value in filed_values(part))
     beside = (value for value in values if isinstance(value, TextFile | MediaSource))
     return {value.file for value in beside} - {""}
 

@@ -31,7 +31,7 @@ from mockllm.core.turn import (
     Turn,
     usual_finish,
 )
-from mockllm.play.matching.conversation import ModelTurn, tool_parts
+from mockllm.play.matching.conversation import ModelTurn
 from mockllm.play.replay.loading import loads
 from mockllm.play.tapes.captured import Captured, Tape
 from mockllm.play.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn
@@ -55,6 +55,8 @@ from mockllm.scenario.part_model import (
     TextPart,
     TokenSpec,
     ToolPart,
+    kind_of,
+    tool_parts,
 )
 from mockllm.scenario.reading.tables import is_tool_name
 from mockllm.wire.protocols.base import Reply, WireProtocol
@@ -341,7 +343,7 @@ def _loadable(spec: m.TurnSpec) -> tuple[m.TurnSpec, tuple[str, ...]]:
             parts.append(part)
         else:
             parts += _in_place_of(part)
-            notes.append(f"part {number}, {_kind(part)} ({alone})")
+            notes.append(f"part {number}, {kind_of(part)} ({alone})")
     loaded = _load_turn(replace(plain, reply=tuple(parts) or (_UNWRITTEN,)))
     if isinstance(loaded, m.TurnSpec):
         return loaded, tuple(notes)
@@ -381,10 +383,6 @@ def _in_place_of(part: AnyPart) -> list[AnyPart]:
         case ToolPart():
             return [replace(part, arguments=None, signature=None, malformed=True)]
     return []
-
-
-def _kind(part: AnyPart) -> str:
-    return type(part).__name__.removesuffix("Part").lower()
 
 
 def _load_turn(spec: m.TurnSpec, most: int = _MOST_WHOLE) -> m.TurnSpec | str:

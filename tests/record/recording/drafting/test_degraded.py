@@ -5,11 +5,10 @@ import json
 import pytest
 
 from mockllm.play.replay.loading import loads
-from mockllm.record.recording.drafting.conversations import text_of
 from mockllm.record.recording.drafting.draft import LIVE
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.scenario.dump import dump
-from mockllm.scenario.part_model import FramePart, ReasoningPart, TextPart, ToolPart
+from mockllm.scenario.part_model import FramePart, ReasoningPart, TextPart, ToolPart, visible_text
 from tests.cases import for_all
 from tests.record.recording.exchanging import JSON, asks, exchange, user
 
@@ -77,7 +76,7 @@ def test_a_long_body_is_written_whole(size):
     turn, line, _ = drafted(body("word " * (size // 5), call()))
     assert line.outcome == "neutral"
     assert "only the tape" not in line.description
-    assert text_of(turn.reply) == "word " * (size // 5)
+    assert visible_text(turn.reply) == "word " * (size // 5)
     assert [part.name for part in parts_of(turn, ToolPart)] == ["look"]
     assert turn.extra_for("chat") == {"event": {"provider": "P"}}
     check_the_rest(turn)
@@ -117,8 +116,8 @@ def test_a_huge_answer_is_shortened(answer, size):
     assert line.outcome == "partial"
     assert "only the tape has part 2, text (it takes " in line.description
     assert written < 100 * KIB
-    assert text.startswith(text_of(turn.reply))
-    assert len(text_of(turn.reply)) == 64 * KIB
+    assert text.startswith(visible_text(turn.reply))
+    assert len(visible_text(turn.reply)) == 64 * KIB
     assert [(part.name, part.arguments) for part in parts_of(turn, ToolPart)] == [
         ("look", '{"a":1}')
     ]
@@ -141,7 +140,7 @@ def test_huge_arguments_are_left_out():
     assert "only the tape has part 3, tool (it takes 10," in line.description
     (found,) = parts_of(turn, ToolPart)
     assert (found.name, found.id, found.arguments) == ("look", "call_0", None)
-    assert text_of(turn.reply) == "Hello"
+    assert visible_text(turn.reply) == "Hello"
     assert size < 10 * KIB
     check_the_rest(turn)
 
@@ -171,7 +170,7 @@ def test_odd_characters_lose_nothing_else(answer, where, odd):
     assert turn.usage.input == 31
     written = {
         "name": parts_of(turn, ToolPart)[0].name if where != "name" else "look",
-        "text": text_of(turn.reply) if where != "text" else "Hello",
+        "text": visible_text(turn.reply) if where != "text" else "Hello",
         "arguments": parts_of(turn, ToolPart)[0].arguments if where != "arguments" else '{"a":1}',
         "reasoning": "".join(part.text for part in parts_of(turn, ReasoningPart))
         if where != "reasoning"

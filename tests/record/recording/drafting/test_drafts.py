@@ -12,13 +12,13 @@ from mockllm.play.matching.index import ScenarioIndex
 from mockllm.play.matching.select import select
 from mockllm.play.replay.compilation.tape_player import is_unedited
 from mockllm.play.replay.loading import loads
-from mockllm.record.recording.drafting.conversations import text_of
 from mockllm.record.recording.drafting.draft import LIVE
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.record.recording.drafting.matches import MatchRule
 from mockllm.record.redaction.placeholders import wildcards
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Http, Match, TextCondition
+from mockllm.scenario.part_model import visible_text
 from mockllm.scenario.route_model import RouteSpec
 from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
@@ -78,7 +78,7 @@ def drafted(*exchanges, **options):
 
 
 def texts(scenario):
-    return [text_of(turn.reply) for turn in scenario.turns]
+    return [visible_text(turn.reply) for turn in scenario.turns]
 
 
 def played(scenarios, *messages, **more):

@@ -13,11 +13,11 @@ from mockllm.play.replay.compilation.tape_player import is_unedited
 from mockllm.play.replay.loading import load
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.session import Session
-from mockllm.record.recording.drafting.conversations import text_of
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.record.recording.store import locks as locking
 from mockllm.record.recording.store.folder import Folder
 from mockllm.scenario.model import Match
+from mockllm.scenario.part_model import visible_text
 from mockllm.wire.protocols import PROTOCOLS
 from tests.record.recording.exchanging import answer, calling, failure, model, result, timed, user
 
@@ -31,7 +31,7 @@ def path(tmp_path):
 
 
 def texts(scenario):
-    return [text_of(turn.reply) for turn in scenario.turns]
+    return [visible_text(turn.reply) for turn in scenario.turns]
 
 
 def all_texts(path):

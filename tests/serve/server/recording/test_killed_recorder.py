@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from mockllm.play.replay.loading import load
-from mockllm.record.recording.drafting.conversations import text_of
+from mockllm.scenario.part_model import visible_text
 from tests.record.recording.exchanging import model, user
 from tests.serve.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
 from tests.serve.server.recording.recorded_server import PATH, chat
@@ -158,7 +158,7 @@ def record_and_kill(folder, upstream, number, moments, answers):
 
 def texts_in(folder):
     scenarios = load([folder])
-    return {text_of(turn.reply) for scenario in scenarios for turn in scenario.turns}
+    return {visible_text(turn.reply) for scenario in scenarios for turn in scenario.turns}
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(24, marks=pytest.mark.heavy)])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.record.recording.drafting.conversations import text_of
+from mockllm.scenario.part_model import visible_text
 from tests.serve.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
 from tests.serve.server.recording.recorded_server import PATH, Recording, chat
 from tests.timeouts import GIVE_UP
@@ -53,7 +53,7 @@ def test_an_exchange_is_redacted_and_written(recording):
     assert len(recording.scenarios()) == 2
     for turn in recording.scenarios().values():
         (reply,) = turn.turns
-        text = text_of(reply.reply)
+        text = visible_text(reply.reply)
         assert "sk-proj-REDACTED-1" in text
         assert KEY[8:] not in text
     assert len(recording.lines) == 2
