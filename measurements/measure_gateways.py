@@ -47,8 +47,9 @@ def program(name: str) -> Path:
 
 def measure(name: str, pair: Pair) -> Results:
     """The results of a gateway over a pair of APIs."""
-    words = ("--gateway", "--down", pair.down, "--up", pair.up, "--preset", name)
-    gateway = replace(preset_gateway(name, pair, (str(program(name)),)), setting=Setting((), words))
+    words = ("--down", pair.down, "--up", pair.up, "--preset", name)
+    setting = Setting((), words, name="check-gateway")
+    gateway = replace(preset_gateway(name, pair, (str(program(name)),)), setting=setting)
     arguments = {"rounds": gateway.rounds}
     empty = results_of_today(preset_client(name), str(pair), GATEWAY_LEVEL, arguments)
     return without_path(judge_gateway(gateway, gateway_cases(pair), empty).results, str(ROOT))

@@ -152,6 +152,7 @@ _GROUPS = {
     },
     "Check": {
         "check": "mockllm.cli.check:check",
+        "check-gateway": "mockllm.cli.check:check_gateway",
         "report": "mockllm.cli.report:report",
         "validate": "mockllm.cli.validate:validate",
     },

@@ -42,7 +42,7 @@ def list_(words: tuple[str, ...], named: tuple[Path, ...], api: Api | None, as_j
     is described in full: where it was seen, who stumbled over it, what is right, and what it
     changes in the bytes of its sample. `serve --quirk`, `show --quirk`, `wire.quirks` in a scenario
     and the request header `x-mockllm-quirk` play it. `serve --profile` has the profiles, and
-    `check --gateway --preset` the presets.
+    `check-gateway --preset` the presets.
 
     \b
     Examples:

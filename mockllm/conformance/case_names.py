@@ -108,19 +108,21 @@ class Setting:
 
     Args:
         command: of the runner; () where its answers came from a file.
-        options: of `mockllm check`, `--api` among them, without those that choose single cases.
+        options: of the command, `--api` among them, without those that choose single cases.
         scenarios: paths of the user's scenarios.
+        name: of the command of mockllm.
     """
 
     command: tuple[str, ...]
     options: tuple[str, ...]
     scenarios: tuple[str, ...] = ()
+    name: str = "check"
 
 
 def check_command(setting: Setting, case: str) -> str:
     """The line that judges a case again."""
     paths = _paths(setting.scenarios)
-    words = ["mockllm", "check", *setting.options, *paths, "--only", case]
+    words = ["mockllm", setting.name, *setting.options, *paths, "--only", case]
     return shlex.join([*words, *(("--", *setting.command) if setting.command else ())])
 
 

@@ -1,18 +1,32 @@
-"""`mockllm check`: a client in any language, judged by the checking kit."""
+"""`mockllm check` and `check-gateway`: clients and gateways, judged by the checking kit."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mockllm.cli.options.config import file_key
-from mockllm.cli.options.parameters import API, ProgramCommand, scenarios_option, together
+from mockllm.cli.options.parameters import (
+    API,
+    ProgramCommand,
+    collect,
+    scenarios_option,
+    together,
+)
+
+if TYPE_CHECKING:
+    from mockllm.cli.check.options import ReportOptions
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
+_ONLY = click.option(
+    "--only",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only the cases of this name or quirk, with * and ?; may be repeated.",
+)
 
 _CHOOSING = (
     click.option("--api", type=API, help="The API that the client speaks."),
@@ -20,12 +34,7 @@ _CHOOSING = (
         "Answers to check besides the kit's own; may be repeated. Default: the scenarios that come "
         "with mockllm."
     ),
-    click.option(
-        "--only",
-        multiple=True,
-        metavar="PATTERN",
-        help="Only the cases of this name or quirk, with * and ?; may be repeated.",
-    ),
+    _ONLY,
     click.option(
         "--variations",
         type=click.IntRange(min=0),
@@ -109,6 +118,7 @@ _ATTACHING = (
         metavar="FILE",
         help="Judge the answers in a file, which such a runner wrote.",
     ),
+    click.option("--no-shrink", is_flag=True, help="Do not look for the smallest streams."),
 )
 """The options for how the client is attached."""
 
@@ -138,15 +148,20 @@ _REPORTING = (
     ),
     click.option("--known-flaky", type=_OLD_FILE, metavar="FILE", help="Cases that fail at times."),
     click.option("--update", is_flag=True, help="Write the --known-failing file."),
-    click.option("--no-shrink", is_flag=True, help="Do not look for the smallest streams."),
 )
 """The options for what is written."""
 
 
+def _reporting(_: None, **values: Any) -> ReportOptions:
+    from mockllm.cli.check.options import ReportOptions
+
+    return ReportOptions(**values)
+
+
 _GATEWAYS = (
-    click.option("--gateway", is_flag=True, help="CMD is a gateway; see docs/gateway.md."),
-    click.option("--down", type=API, help="With --gateway: the API that its clients speak."),
-    click.option("--up", type=API, help="With --gateway: the API that its upstream speaks."),
+    click.option("--down", type=API, required=True, help="The API that clients of CMD speak."),
+    click.option("--up", type=API, required=True, help="The API that the upstream of CMD speaks."),
+    _ONLY,
     click.option("--preset", metavar="NAME", help="A gateway that `mockllm list presets` has."),
     click.option(
         "--template",
@@ -188,17 +203,18 @@ _GATEWAYS = (
         metavar="PATTERN=REASON",
         help="Cases that the gateway does not promise to support.",
     ),
-    click.option("--all", "every", is_flag=True, help="With --gateway: all cases of the kit."),
+    click.option("--all", "every", is_flag=True, help="Play all cases of the kit."),
 )
-"""The options for gateways."""
+"""The options for the gateway, and for its cases."""
 
 
 @click.command(cls=ProgramCommand)
-@together(*reversed((*_CHOOSING, *_ATTACHING, *_GATEWAYS, *_REPORTING)))
+@together(*reversed((*_CHOOSING, *_ATTACHING)))
+@collect("reporting", _reporting, *reversed(_REPORTING))
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[PATH...] -- CMD...")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> None:
-    """Check a client in any language, or a gateway, and write what it gets wrong to a results file.
+    """Check a client in any language, and write what it gets wrong to a results file.
 
     CMD is a runner: a small program around the client, which reads cases on its standard input
     and writes outcomes on its standard output. `mockllm init --runner` writes one to begin with;
@@ -216,14 +232,35 @@ def check(context: click.Context, /, **options: Any) -> None:
       mockllm check --api anthropic --http -- python client_runner.py
       mockllm check --api anthropic --http --faults -- python client_runner.py
       mockllm check --api chat --known-failing known.txt --update -- node runner/runner.mjs
-      mockllm check --gateway --down anthropic --up chat -- python my_gateway.py --port {port}
     """
     from mockllm.cli.check.check_run import run_check
-    from mockllm.cli.check.gateway import GatewayOptions, run_gateway
     from mockllm.cli.check.options import CheckOptions
 
-    gateway = GatewayOptions.take_from(options)
-    gateway.check(options["command"], options)
-    if gateway.gateway:
-        context.exit(run_gateway(gateway, CheckOptions.for_gateway(**options)))
     context.exit(run_check(CheckOptions.of(**options)))
+
+
+# What follows CMD is CMD's own, with `--` before it or without.
+@click.command("check-gateway", context_settings={"allow_interspersed_args": False})
+@together(*reversed(_GATEWAYS))
+@collect("reporting", _reporting, *reversed(_REPORTING))
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
+@click.pass_context
+def check_gateway(context: click.Context, /, **options: Any) -> None:
+    """Check a gateway, and write what it gets wrong to a results file.
+
+    mockllm is both ends: the client in front of the gateway, which speaks --down, and the service
+    behind it, which speaks --up. CMD starts the gateway; in it {port} is where it has to listen,
+    and {upstream} the base URL of the service. `mockllm docs gateway` has the details.
+
+    The exit code is 0 if all is right or as --known-failing lists it, 1 for mistakes, 2 if not
+    all cases could be judged.
+
+    \b
+    Examples:
+      mockllm check-gateway --down anthropic --up chat -- python my_gateway.py --port {port}
+      mockllm check-gateway --down anthropic --up chat --preset litellm
+      mockllm check-gateway --down chat --up chat --url http://127.0.0.1:4000 --upstream-port 9000
+    """
+    from mockllm.cli.check.gateway import GatewayOptions, run_gateway
+
+    context.exit(run_gateway(GatewayOptions(**options)))

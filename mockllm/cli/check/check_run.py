@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockllm.cli.check.options import CheckOptions
+from mockllm.cli.check.options import CheckOptions, ReportOptions
 from mockllm.cli.check.plan import Interruptible
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
@@ -36,17 +36,18 @@ def run_check(options: CheckOptions) -> int:
         return 0
     from mockllm.cli.check.sources import plan_of
 
-    if options.html is not None:
+    if options.reporting.html is not None:
         from mockllm.conformance.site.rendering import environment
 
         environment()  # a missing Jinja2 is an error before the first case, not after the last one
     plan = plan_of(options)
-    lists = known_lists(options, plan.names)
+    lists = known_lists(options.reporting, plan.names)
     with progress_line() as line, Interruptible() as interrupted, plan.attach() as runner:
         results = plan.judge(runner, Driver(line, interrupted.goes_on))
         for remark in runner.attachment.remarks:
             echo(f"mockllm: {remark}", err=True)
-    return report(options, results, plan.names, *lists)
+    kind = "-faults" if options.faults else ""
+    return report(options.reporting, results, plan.names, *lists, kind=kind)
 
 
 def _self_test(options: CheckOptions) -> int:
@@ -62,7 +63,7 @@ def _self_test(options: CheckOptions) -> int:
     return 2 if findings else 0
 
 
-def known_lists(options: CheckOptions, names: tuple[str, ...]) -> tuple[KnownList, KnownList]:
+def known_lists(options: ReportOptions, names: tuple[str, ...]) -> tuple[KnownList, KnownList]:
     """The lists of failing and of flaky cases; each line has to match one of the names."""
     failing = flaky = KnownList()
     if options.known_failing:
@@ -78,14 +79,20 @@ def known_lists(options: CheckOptions, names: tuple[str, ...]) -> tuple[KnownLis
 
 
 def report(
-    options: CheckOptions,
+    options: ReportOptions,
     results: Results,
     names: tuple[str, ...],
     failing: KnownList,
     flaky: KnownList,
+    *,
+    kind: str = "",
 ) -> int:
-    """Writes and prints results; the exit code."""
-    path = options.results or Path("mockllm-results", _file_name(options, results))
+    """Writes and prints results; the exit code.
+
+    Args:
+        kind: of the check, for the name of the results file.
+    """
+    path = options.results or Path("mockllm-results", _file_name(results, kind))
     write_results(results, path)
     standing = Standing.of(results.cases, failing, flaky)
     if options.update and options.known_failing is not None:
@@ -98,12 +105,12 @@ def report(
     return exit_code(results, standing)
 
 
-def _file_name(options: CheckOptions, results: Results) -> str:
+def _file_name(results: Results, kind: str) -> str:
     client = re.sub(r"[^A-Za-z0-9._]+", "-", results.client.name).strip("-.") or "client"
-    return f"{client}-{results.api}{'-faults' if options.faults else ''}.json"
+    return f"{client}-{results.api}{kind}.json"
 
 
-def _write_reports(options: CheckOptions, results: Results, standing: Standing) -> None:
+def _write_reports(options: ReportOptions, results: Results, standing: Standing) -> None:
     if options.junit is not None:
         from mockllm.conformance.reports.junit import junit_xml
 

@@ -1,16 +1,14 @@
-"""`mockllm check --gateway`: judges a gateway between a client and a service."""
+"""`mockllm check-gateway`: judges a gateway between a client and a service."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
 
 from mockllm.checking.rules import GATEWAYS
 from mockllm.cli.check.check_run import known_lists, report
-from mockllm.cli.check.options import CheckOptions
+from mockllm.cli.check.options import ReportOptions
 from mockllm.cli.check.plan import Interruptible, results_of_today
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
@@ -28,49 +26,33 @@ from mockllm.core.text import quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayOptions:
-    """The options of `mockllm check` that are for gateways; see its help."""
+    """Options of a call of `mockllm check-gateway`; see its help.
 
-    gateway: bool = False
-    down: str | None = None
-    up: str | None = None
-    preset: str | None = None
-    template: tuple[Path, ...] = ()
-    model: str | None = None
-    header: tuple[str, ...] = ()
-    ready: str = ""
-    tries: int | None = None
-    rounds: int = 2
-    url: str | None = None
-    upstream_port: int = 0
-    unsupported: tuple[str, ...] = ()
-    every: bool = False
+    Raises:
+        UsageError: they do not go together.
+    """
 
-    @classmethod
-    def take_from(cls, options: dict[str, Any]) -> Self:
-        """These options, taken out of all options of the command."""
-        return cls(**{name: options.pop(name) for name in cls.__slots__})
+    down: str
+    up: str
+    command: tuple[str, ...]
+    only: tuple[str, ...]
+    preset: str | None
+    template: tuple[Path, ...]
+    model: str | None
+    header: tuple[str, ...]
+    ready: str
+    tries: int | None
+    rounds: int
+    url: str | None
+    upstream_port: int
+    unsupported: tuple[str, ...]
+    every: bool
+    reporting: ReportOptions
 
-    def check(self, command: Sequence[str], others: Mapping[str, Any]) -> None:
-        """Checks that the options go together.
-
-        Raises:
-            UsageError: they do not.
-        """
-        if not self.gateway:
-            own = next((name for name in self.__slots__ if self._is_given(name)), "")
-            if own:
-                raise UsageError(f"--{_OPTION.get(own, own).replace('_', '-')} is for --gateway")
-            return
-        given = next((name for name in _NOT_WITH_GATEWAYS if others.get(name)), "")
-        if given:
-            raise UsageError(f"--{given.replace('_', '-')} does not go with --gateway")
-        if not self.down or not self.up:
+    def __post_init__(self) -> None:
+        if bool(self.url) == bool(self.command or self.preset):
             raise UsageError(
-                "--gateway needs --down API and --up API: what its clients and its upstream speak"
-            )
-        if bool(self.url) == bool(command or self.preset):
-            raise UsageError(
-                "which gateway? mockllm check --gateway ... -- CMD starts one, --preset NAME one "
+                "which gateway? mockllm check-gateway ... -- CMD starts one, --preset NAME one "
                 "that is known, --url URL judges one that runs"
             )
         if self.url and not self.upstream_port:
@@ -78,18 +60,14 @@ class GatewayOptions:
                 "--url needs --upstream-port: where the running gateway finds its upstream"
             )
 
-    def _is_given(self, name: str) -> bool:
-        default = type(self).__dataclass_fields__[name].default
-        return bool(getattr(self, name) != default)
-
     @property
     def pair(self) -> Pair:
-        return Pair(str(self.down), str(self.up))
+        return Pair(self.down, self.up)
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def setting(self) -> Setting:
         """The words that reproduce a case."""
-        words = ["--gateway", "--down", str(self.down), "--up", str(self.up)]
+        words = ["--down", self.down, "--up", self.up]
         words += ["--preset", self.preset] if self.preset else []
         words += [word for path in self.template for word in ("--template", str(path))]
         words += ["--model", self.model] if self.model else []
@@ -98,38 +76,23 @@ class GatewayOptions:
         words += ["--tries", str(self.tries)] if self.tries else []
         words += ["--url", self.url, "--upstream-port", str(self.upstream_port)] if self.url else []
         words += ["--all"] if self.every else []
-        return tuple(words)
+        return Setting(self.command, tuple(words), name="check-gateway")
 
 
-_OPTION = {"every": "all"}
-_NOT_WITH_GATEWAYS = (
-    "api",
-    "paths",
-    "choices",
-    "http",
-    "per_case",
-    "faults",
-    "cuts",
-    "self_test",
-    "emit",
-    "judge",
-)
-
-
-def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
+def run_gateway(options: GatewayOptions) -> int:
     """Judges a gateway; returns the exit code.
 
     0: right, or as `--known-failing` lists it. 1: there are mistakes. 2: not all was judged, or the
     control run without a gateway is not all right.
     """
-    gateway = _gateway(options, reporting)
+    gateway = _gateway(options)
     listed = gateway_cases(options.pair, every=options.every)
-    cases = choose(listed, reporting.only, case_forms, "case")
-    client = _client(options, reporting.command)
+    cases = choose(listed, options.only, case_forms, "case")
+    client = _client(options)
     arguments = {"rounds": options.rounds, "all": options.every}
     empty = results_of_today(client, str(options.pair), GATEWAY_LEVEL, arguments)
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in GATEWAYS)
-    lists = known_lists(reporting, names)
+    lists = known_lists(options.reporting, names)
     with progress_line() as progress, Interruptible() as interrupted:
         judged = judge_gateway(gateway, cases, empty, Driver(progress, interrupted.goes_on))
     if judged.strangers:
@@ -140,12 +103,12 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
             "reached the upstream and are not judged",
             err=True,
         )
-    return report(reporting, judged.results, names, *lists)
+    return report(options.reporting, judged.results, names, *lists)
 
 
-def _gateway(options: GatewayOptions, reporting: CheckOptions) -> Gateway:
+def _gateway(options: GatewayOptions) -> Gateway:
     """The gateway that is judged: a preset, and options in place of its parts."""
-    pair, words = options.pair, reporting.command
+    pair, words = options.pair, options.command
     if options.preset:
         known = preset_gateway(options.preset, pair, words)
     elif words:
@@ -161,7 +124,7 @@ def _gateway(options: GatewayOptions, reporting: CheckOptions) -> Gateway:
         tries=options.tries or known.tries,
         rounds=options.rounds,
         unsupported={**known.unsupported, **dict(map(_reason, options.unsupported))},
-        setting=Setting(words, options.words),
+        setting=options.setting,
     )
 
 
@@ -179,9 +142,9 @@ def _reason(text: str) -> tuple[str, str]:
     return pattern, reason
 
 
-def _client(options: GatewayOptions, command: Sequence[str]) -> Client:
+def _client(options: GatewayOptions) -> Client:
     """The gateway's name in the results."""
     if options.preset:
         return preset_client(options.preset)
-    adapter = shlex.join(command) or options.url or ""
+    adapter = shlex.join(options.command) or options.url or ""
     return Client(Path(adapter.split()[0]).name, adapter=adapter)

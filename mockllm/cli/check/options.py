@@ -17,6 +17,27 @@ from mockllm.wire.protocols import PROTOCOLS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """The options for what `mockllm check` and `check-gateway` write; see their help.
+
+    Raises:
+        UsageError: they do not go together.
+    """
+
+    results: Path | None = None
+    junit: Path | None = None
+    html: Path | None = None
+    badge: Path | None = None
+    known_failing: Path | None = None
+    known_flaky: Path | None = None
+    update: bool = False
+
+    def __post_init__(self) -> None:
+        if self.update and self.known_failing is None:
+            raise UsageError("--update writes the file of --known-failing, which is not given")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:
     """Options of a call of `mockllm check`; see its help."""
 
@@ -40,14 +61,8 @@ class CheckOptions:
     rules: tuple[str, ...] = ()
     emit: Path | None = None
     judge: Path | None = None
-    results: Path | None = None
-    junit: Path | None = None
-    html: Path | None = None
-    badge: Path | None = None
-    known_failing: Path | None = None
-    known_flaky: Path | None = None
-    update: bool = False
     no_shrink: bool = False
+    reporting: ReportOptions = field(default_factory=ReportOptions)
     policy: Policy = field(default_factory=Policy)
 
     @classmethod
@@ -57,11 +72,6 @@ class CheckOptions:
         if problem := chosen._problem():
             raise UsageError(problem)
         return chosen
-
-    @classmethod
-    def for_gateway(cls, *, api: None, choices: tuple[()], **options: Any) -> Self:
-        """The options of what is written, for a gateway."""
-        return cls(api="", **options)
 
     def _problem(self) -> str:
         if not self.api:
@@ -96,8 +106,6 @@ class CheckOptions:
             return "--rule is for --faults"
         if self.faults and (problem := self._faults_problem()):
             return problem
-        if self.update and self.known_failing is None:
-            return "--update writes the file of --known-failing, which is not given"
         return ""
 
     def _faults_problem(self) -> str:

@@ -131,7 +131,9 @@ def origin(error: click.BadParameter) -> str:
     return f"{context.meta.get(_META) or _FILE}: [{context.info_name}] {long_name(option)}"
 
 
+_GATEWAY = "write mockllm check-gateway --down API --up API -- CMD"
 _FORMER = {
+    **dict.fromkeys(("check gateway", "check down", "check up", "check preset"), _GATEWAY),
     "drift json": "write --output FILE",
     "agui-path": "write --path agui=TEMPLATE",
     "flush": "with `timing: {every: 1ms}` the events of a turn leave one by one",

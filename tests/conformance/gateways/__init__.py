@@ -1,1 +1,1 @@
-"""Gateways that `mockllm check --gateway` is tried with, and bugs that are planted in them."""
+"""Gateways that `mockllm check-gateway` is tried with, and bugs that are planted in them."""

@@ -1,4 +1,4 @@
-"""`mockllm check --gateway` on the command line, and the fixture `mockllm_gateway`."""
+"""`mockllm check-gateway` on the command line, and the fixture `mockllm_gateway`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _gateway(name: str, *words: str) -> list[str]:
 
 def _check(tmp_path: Path, *words: str, table: str = "") -> tuple[int, str]:
     config = tmp_path / "gateway.toml"
-    config.write_text(f"[check]\n{table}\n")
-    given = ["check", "--gateway", "--output", str(tmp_path / "r.json"), *words]
+    config.write_text(f"[check-gateway]\n{table}\n")
+    given = ["check-gateway", "--output", str(tmp_path / "r.json"), *words]
     done = CliRunner().invoke(main, ["--config", str(config), *given])
     return done.exit_code, done.output
 
@@ -63,14 +63,14 @@ def test_a_right_gateway_passes(tmp_path: Path) -> None:
 def test_a_mistake_is_said_with_the_command_that_shows_it(tmp_path: Path) -> None:
     """The exit code is 1; the line shows the case again, and a list of failures excuses it."""
     bug = next(bug for bug in BUGS.values() if bug.found == ("usage-kept",))
-    words = ("--down", bug.pair.split("-")[0], "--up", bug.pair.split("-")[1], "--rounds", "1")
+    words = ("--down", bug.pair.split("-")[0], "--up", bug.pair.split("-")[1])
     words += ("--only", bug.cases[0])
     command = ("--", *_gateway(bug.gateway, "--bug", bug.name))
-    code, output = _check(tmp_path, *words, *command)
+    code, output = _check(tmp_path, *words, *command, table="rounds = 1")
     assert code == 1, output
     assert "wrong metadata" in output
-    again = next(line for line in output.splitlines() if "again: mockllm check" in line)
-    assert shlex.split(again.partition("again: ")[2])[:3] == ["mockllm", "check", "--gateway"]
+    again = next(line for line in output.splitlines() if "again: mockllm check-gateway" in line)
+    assert f"mockllm check-gateway {shlex.join(words[:2])} " in again
     known = tmp_path / "known.txt"
     known.write_text(f"{bug.pair}/{bug.cases[0]}:usage-kept  # known\n")
     assert _check(tmp_path, *words, "--known-failing", str(known), *command)[0] == 0
@@ -114,10 +114,10 @@ def test_the_environment_of_a_gateway_is_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--down", "chat"], "--gateway needs --down API and --up API"),
+        (["--down", "chat"], "Missing option '--up'"),
         ([*PAIR], "which gateway?"),
         ([*PAIR, "--url", "http://127.0.0.1:1"], "--url needs --upstream-port"),
-        ([*PAIR, "--api", "chat", "--", "x"], "--api does not go with --gateway"),
+        ([*PAIR, "--api", "chat", "--", "x"], "No such option"),
         ([*PAIR, "--preset", "litelm"], "did you mean 'litellm'?"),
         (["--down", "ollama", "--up", "chat", "--preset", "mlflow"], "its pairs are"),
         ([*PAIR, "--only", "cals", "--", "x"], "there is no such case"),
@@ -130,10 +130,12 @@ def test_wrong_use_is_said(tmp_path: Path, words: list[str], message: str) -> No
     assert (code, message in output) == (2, True), output
 
 
-def test_options_of_gateways_are_for_gateways() -> None:
-    """`--down` alone says what is missing."""
-    done = CliRunner().invoke(main, ["check", "--api", "chat", "--down", "chat", "--", "x"])
-    assert (done.exit_code, "--down is for --gateway" in done.output) == (2, True)
+@pytest.mark.parametrize("words", [["--gateway", *PAIR], [*PAIR, "--gateway"], ["--preset", "x"]])
+def test_check_says_what_to_type_for_a_gateway(words: list[str]) -> None:
+    """In one line: it has been an option of `check`."""
+    done = CliRunner().invoke(main, ["check", *words, "--", "x"])
+    line = f"there is no {words[0]}; write mockllm check-gateway --down API --up API -- CMD\n"
+    assert (done.exit_code, done.output) == (2, f"mockllm: {line}")
 
 
 def test_presets_are_listed_and_complete() -> None:

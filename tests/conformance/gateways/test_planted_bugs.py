@@ -1,4 +1,4 @@
-"""`mockllm check --gateway` finds planted bugs, and nothing in gateways without one."""
+"""`mockllm check-gateway` finds planted bugs, and nothing in gateways without one."""
 
 from __future__ import annotations
 
