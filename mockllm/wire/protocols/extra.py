@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,8 @@ from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, Turn
 from mockllm.wire.protocols.base import WireProtocol, dumps
 from mockllm.wire.protocols.decoding import decode_turn
-from mockllm.wire.protocols.records import Fields, Json, Normalisation, ObjectPlace
+from mockllm.wire.protocols.merging import merge
+from mockllm.wire.protocols.records import Json, Normalisation, ObjectPlace
 from mockllm.wire.protocols.values import json_object
 
 Extra = Mapping[str, Json]
@@ -87,15 +87,6 @@ def _merge_places(protocol: WireProtocol, value: Json, extra: Extra, *, streamed
         place = protocol.normalize.places.get(name)
         for target in _objects(place, [value], streamed=streamed) if place is not None else ():
             merge(target, fields)
-
-
-def merge(target: Json, fields: Fields) -> None:
-    """Puts fields into an object; objects inside of it are merged, all else is replaced."""
-    for key, value in fields.items():
-        if isinstance(value, dict) and isinstance(target.get(key), dict):
-            merge(target[key], value)
-        else:
-            target[key] = deepcopy(value)
 
 
 def _objects(place: ObjectPlace, events: Sequence[Json], *, streamed: bool) -> list[Json]:

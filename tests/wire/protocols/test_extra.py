@@ -21,7 +21,6 @@ from mockllm.wire.protocols.extra import (
     added_to_error,
     answer_in,
     in_envelope,
-    merge,
     with_extra,
     with_extra_in_body,
 )
@@ -179,16 +178,6 @@ def test_what_is_found_is_added_again() -> None:
             assert frame == before
         else:
             assert value_of(frame) == value_of(before) | FIELDS
-
-
-def test_objects_are_merged_and_all_else_is_replaced() -> None:
-    """As it stands, also null; the extra itself never changes."""
-    target: dict[str, Any] = {"a": {"b": 1, "c": [1]}, "d": 1}
-    fields = {"a": {"c": [2], "e": None}, "d": {"f": 1}}
-    merge(target, fields)
-    assert target == {"a": {"b": 1, "c": [2], "e": None}, "d": {"f": 1}}
-    target["d"]["f"] = 2
-    assert fields == {"a": {"c": [2], "e": None}, "d": {"f": 1}}
 
 
 def test_a_body_has_the_fields_of_its_places() -> None:

@@ -23,6 +23,7 @@ from mockllm.wire.protocols.anthropic_messages.bedrock import BEDROCK, metrics
 from mockllm.wire.protocols.anthropic_messages.server_tools import is_result, result_block
 from mockllm.wire.protocols.base import Reply, dumps
 from mockllm.wire.protocols.custom_calls import function
+from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import array, json_object, mapping, sendable_value, string
 
@@ -217,12 +218,14 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     return accumulator.error or accumulator.body()
 
 
+_GROWING = frozenset({"text", "thinking", "citations", "partial_json"})
+
+
 class _Accumulator:
     def __init__(self) -> None:
         self.error: Json | None = None
         self._message: Json = {}
         self._blocks: dict[int, Json] = {}
-        self._inputs: dict[int, str] = {}
 
     def add(self, value: Json) -> None:
         """Adds an event of the stream to the message."""
@@ -233,11 +236,10 @@ class _Accumulator:
             case "content_block_start" if isinstance(index, int):
                 self._blocks[index] = dict(mapping(value.get("content_block")))
             case "content_block_delta" if isinstance(index, int) and index in self._blocks:
-                self._delta(self._blocks[index], index, mapping(value.get("delta")))
+                self._delta(self._blocks[index], mapping(value.get("delta")))
             case "message_delta":
-                self._message.update(mapping(value.get("delta")))
-                usage = {**mapping(self._message.get("usage")), **mapping(value.get("usage"))}
-                self._message["usage"] = usage
+                merge(self._message, mapping(value.get("delta")))
+                merge(self._message, {"usage": mapping(value.get("usage"))})
             case "error":
                 self.error = value
 
@@ -246,26 +248,20 @@ class _Accumulator:
         for index, block in enumerate(array(message.get("content"))):
             self._blocks[index] = dict(mapping(block))
 
-    def _delta(self, block: Json, index: int, delta: Fields) -> None:
+    def _delta(self, block: Json, delta: Fields) -> None:
         _, name = DELTAS.get(string(delta.get("type")), ("", ""))
-        added = delta.get(name)
-        match name:
-            case "text" | "thinking":
-                block[name] = string(block.get(name)) + string(added)
-            case "signature":
-                block[name] = string(added)
-            case "citation":
-                block["citations"] = [*(block.get("citations") or ()), added]
-            case "partial_json":
-                self._inputs[index] = self._inputs.get(index, "") + string(added)
+        if name == "citation":
+            merge(block, {"citations": [delta.get(name)]}, _GROWING)
+        elif name:
+            merge(block, {name: string(delta.get(name))}, _GROWING)
 
     def body(self) -> Json:
         """The message, with arguments as JSON values, and with the null fields of a body."""
-        for index, text in self._inputs.items():
-            if text:
+        for block in self._blocks.values():
+            if text := block.pop("partial_json", ""):
                 # Their text where they are no JSON object, or none that JSON can hold.
                 value = sendable_value(text)
-                self._blocks[index]["input"] = value if isinstance(value, dict) else text
+                block["input"] = value if isinstance(value, dict) else text
         usage = {"server_tool_use": None, **mapping(self._message.get("usage"))}
         content = [
             {"citations": None, **block} if block.get("type") == "text" else block

@@ -20,6 +20,7 @@ from mockllm.wire.protocols.aws import PADDINGS, exception_name
 from mockllm.wire.protocols.base import Reply, dumps
 from mockllm.wire.protocols.bedrock_converse import API, blocks, images
 from mockllm.wire.protocols.custom_calls import with_functions
+from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import array, json_object, mapping, sendable_value, string
 
@@ -176,6 +177,9 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     return accumulator.body()
 
 
+_GROWING = frozenset({"text", "input", "signature", "redactedContent", "citations", "data"})
+
+
 class _Accumulator:
     def __init__(self) -> None:
         self._body: Json = {}
@@ -193,25 +197,14 @@ class _Accumulator:
                 self._body |= {key: field for key, field in value.items() if key != "p"}
 
     def _delta(self, block: Json, delta: Fields) -> None:
-        for name, value in delta.items():
-            fields = mapping(value)
-            match name:
-                case "text":
-                    block["text"] = block.get("text", "") + string(value)
-                case "citation":
-                    block.setdefault("citations", []).append(value)
-                case "toolUse":
-                    use = block.setdefault("toolUse", {})
-                    use["input"] = use.get("input", "") + string(fields.get("input"))
-                case "image":
-                    data = block.setdefault("data", [])
-                    data.append(images.read_bytes(delta) or b"")
-                case "toolResult":
-                    block.setdefault("toolResult", {})["content"] = array(value)
-                case "reasoningContent":
-                    content = block.setdefault("reasoningContent", {})
-                    for key, text in fields.items():
-                        content[key] = content.get(key, "") + string(text)
+        match delta:
+            case {"citation": citation}:
+                delta = {"citations": [citation]}
+            case {"image": _}:
+                delta = {"data": [images.read_bytes(delta) or b""]}
+            case {"toolResult": content}:
+                delta = {"toolResult": {"content": array(content)}}
+        merge(block, delta, _GROWING)
 
     def body(self) -> Json:
         """The whole body, its keys sorted."""
@@ -227,7 +220,7 @@ def _whole(block: Json) -> Json:
         return {"citationsContent": cited}
     if "toolUse" in block:
         use = block["toolUse"]
-        text = use.get("input", "")
+        text = string(use.get("input"))
         value = sendable_value(text) if text else {}
         # The text of arguments that are no JSON object, or none that JSON can hold.
         input = value if isinstance(value, dict) else text
@@ -238,6 +231,6 @@ def _whole(block: Json) -> Json:
         return {"toolResult": dict(sorted(block["toolResult"].items()))}
     content = block.get("reasoningContent", {})
     if content and "redactedContent" not in content:
-        text = {"text": "", **content}
-        return {"reasoningContent": {"reasoningText": dict(sorted(text.items()))}}
+        reasoning = {"text": "", **content}
+        return {"reasoningContent": {"reasoningText": dict(sorted(reasoning.items()))}}
     return block

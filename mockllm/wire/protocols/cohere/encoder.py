@@ -18,6 +18,7 @@ from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.wire.protocols.base import Reply, dumps, tokens_in
 from mockllm.wire.protocols.cohere import API, fields
 from mockllm.wire.protocols.custom_calls import function
+from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.openai_common import function_call
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import json_object
@@ -174,6 +175,9 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     return body
 
 
+_GROWING = frozenset({"text", "thinking", "tool_plan", "arguments"})
+
+
 def _add(body: Json, message: Json, value: Json) -> None:
     """Adds one event of the stream to the body."""
     part = value.get("delta", {}).get("message", {})
@@ -181,17 +185,15 @@ def _add(body: Json, message: Json, value: Json) -> None:
         case "content-start":
             message.setdefault("content", []).append(dict(part["content"]))
         case "content-delta":
-            for name, text in part["content"].items():
-                message["content"][value["index"]][name] += text
+            merge(message["content"][value["index"]], part["content"], _GROWING)
             if "logprobs" in value:
                 body.setdefault("logprobs", []).append(value["logprobs"])
         case "tool-plan-delta":
-            message["tool_plan"] = message.get("tool_plan", "") + part["tool_plan"]
+            merge(message, part, _GROWING)
         case "tool-call-start":
             message.setdefault("tool_calls", []).append(part["tool_calls"])
         case "tool-call-delta":
-            called = message["tool_calls"][value["index"]]["function"]
-            called["arguments"] += part["tool_calls"]["function"]["arguments"]
+            merge(message["tool_calls"][value["index"]], part["tool_calls"], _GROWING)
         case "citation-start":
             message.setdefault("citations", []).append(part["citations"])
         case "message-end":

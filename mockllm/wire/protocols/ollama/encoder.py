@@ -14,6 +14,7 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.wire.protocols.base import Reply, tokens_in
 from mockllm.wire.protocols.custom_calls import with_functions
+from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.ollama import API
 from mockllm.wire.protocols.ollama.objects import (
     Options,
@@ -112,28 +113,11 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
             value = json_object(frame.data) or {}
             if "error" in value:
                 return {"error": value["error"]}
-            body = _merge(body, value)
+            merge(body, value, _GROWING)
     return body
 
 
-_TEXTS = ("content", "thinking", "response")
-_LISTS = ("tool_calls", "logprobs")
-
-
-def _merge(first: Fields, second: Fields) -> Json:
-    """An object with the content of two."""
-    out = dict(first)
-    for name, value in second.items():
-        match first.get(name), value:
-            case str() as before, str() as after if name in _TEXTS:
-                out[name] = before + after
-            case list() as earlier, list() as later if name in _LISTS:
-                out[name] = earlier + later
-            case dict() as message, dict() as more if name == "message":
-                out[name] = _merge(message, more)
-            case _:
-                out[name] = value
-    return out
+_GROWING = frozenset({"content", "thinking", "response", "tool_calls", "logprobs"})
 
 
 def join(first: Frame, second: Frame) -> Frame | None:
@@ -145,7 +129,8 @@ def join(first: Frame, second: Frame) -> Frame | None:
     before, after = _content(one), _content(other)
     if not before or not after or max(before) > min(after):
         return None
-    return Frame(wire(_merge(one, other)))
+    merge(one, other, _GROWING)
+    return Frame(wire(one))
 
 
 def _content(value: Fields) -> list[int]:
