@@ -1,10 +1,9 @@
 """Credentials in headers and URLs, what a recording keeps of them, and the `***` that the journal
 and the logs show in their place.
 
-A header is secret by its name, or because its value looks like a credential. A parameter is secret
-unless it is known to be harmless, because the names of parameters are not standardised: services
-call a key `key`, `sig`, `code`, `t` or whatever they like. But only a value that the name calls a
-credential, or that looks like one, is looked for in bodies: others are words that stand there too.
+A header is secret by its name, or because its value looks like a credential. A parameter of a URL
+needs a proof in its value: services call a key `key`, `sig`, `code`, `t` or whatever they like, and
+so they call the words that tell one request from another.
 
 The journal shows more than a recording keeps: it stays in one process, and who debugs a client
 wants to see the headers that it sends. A recording is committed and published, so that its list of
@@ -25,10 +24,11 @@ from mockllm.record.redaction.find.secret_names import (
     NAMES,
     field_strength,
     has_letters_and_digits,
-    is_random,
+    is_drawn_by_chance,
     made_of_words,
     name_is_secret,
     names_customer,
+    parameter_names_secret,
 )
 from mockllm.record.redaction.find.spans import KnownSecrets
 
@@ -64,10 +64,28 @@ def header_is_secret(name: str, value: str) -> bool:
 _HARMLESS_PARAMETERS = frozenset(NAMES["harmless parameters"])
 # No separators: a value with `;` or `=` in it may hold parameters of its own.
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/*$\[\] +-]{0,128}")
+_INNER = re.compile(r"[;&]")
 
 
 def parameter_is_secret(name: str, value: str) -> bool:
-    """Whether a parameter of a query must not be shown or kept.
+    """Whether a recording must not keep a parameter of a query: its value looks like a credential,
+    or is drawn by chance, or its name is that of a secret and the value may be one.
+
+    Args:
+        name: without escapes, as `value`.
+    """
+    if holds_credential(value) or parameter_names_secret(name, value):
+        return True
+    if "=" in value:  # parameters of its own: `alt=sse;key=...`
+        pairs = (pair.partition("=") for pair in _INNER.split(value))
+        if any(parameter_is_secret(inner, written) for inner, _, written in pairs):
+            return True
+    identifies = name.lower() in _HARMLESS_PARAMETERS or _IS_ID.search(name) is not None
+    return not identifies and is_drawn_by_chance(value)
+
+
+def parameter_is_private(name: str, value: str) -> bool:
+    """Whether the journal and the logs must not show a parameter: it is not known to be harmless.
 
     Args:
         name: without escapes, as `value`.
@@ -85,20 +103,25 @@ def parameters(query: str) -> Iterator[tuple[str, str]]:
         yield unquote(name), unquote(value)
 
 
-def with_parameters(query: str, replace: Callable[[str], str]) -> str:
-    """A query in which each value that is secret is replaced; all else stays as it was written.
+def with_parameters(
+    query: str, is_hidden: Callable[[str, str], bool], replace: Callable[[str], str]
+) -> str:
+    """A query in which some values are replaced; all else stays as it was written.
 
     Args:
+        is_hidden: whether the value of a name is replaced; both without escapes.
         replace: gets the value without escapes; gives what is written instead.
     """
-    return "&".join(_with_parameter(pair, replace) for pair in query.split("&"))
+    return "&".join(_with_parameter(pair, is_hidden, replace) for pair in query.split("&"))
 
 
-def _with_parameter(pair: str, replace: Callable[[str], str]) -> str:
+def _with_parameter(
+    pair: str, is_hidden: Callable[[str, str], bool], replace: Callable[[str], str]
+) -> str:
     name, equals, value = pair.partition("=")
     if holds_credential(unquote(name)):
         return replace(unquote(pair))
-    if parameter_is_secret(unquote(name), unquote(value)):
+    if is_hidden(unquote(name), unquote(value)):
         return name + equals + replace(unquote(value))
     return pair
 
@@ -209,7 +232,7 @@ def credentials_of(captured: Captured) -> Iterator[str]:
     for name, value in parameters(parts.query):
         if parameter_is_secret(name, value):
             yield from _secret_parts(name, value)
-            if is_random(value) and not _IS_ID.search(name):
+            if is_drawn_by_chance(value) and not _IS_ID.search(name):
                 yield value
 
 
@@ -228,14 +251,16 @@ def _is_private_by_name(name: str) -> bool:
     return header_is_secret_by_name(name) or names_customer(name)
 
 
+_OWNERS = "accounts|projects|organizations|tenants|workspaces|subscriptions"
+# `/organizations/workspaces/ID` has no id of an organization: the next collection follows.
 _OWNER = re.compile(
-    r"(?<=/)((?:accounts|projects|organizations|tenants|workspaces|subscriptions)/)([^/?#]+)"
+    rf"(?<=/)((?:{_OWNERS})/)(?!(?:{_OWNERS}|{'|'.join(NAMES['collections'])})(?:[/?#]|\Z))([^/?#]+)"
 )
 
 
 def clean_url(url: str, name: _Replace, redact: _Replace) -> str:
-    """A URL without user and password, without the ids of accounts in its path, without
-    values in the query but those known to be harmless, and without its fragment.
+    """A URL without user and password, without the ids of accounts in its path, without the
+    secrets of its query, and without its fragment.
 
     Args:
         name: gives a value its placeholder.
@@ -247,7 +272,14 @@ def clean_url(url: str, name: _Replace, redact: _Replace) -> str:
     host, slash, path = after.partition("/")
     host = host.rpartition("@")[2]
     path = _OWNER.sub(lambda found: found[1] + name(found[2]), slash + path)
-    clean = before + slashes + host + path + question + with_parameters(query, name)
+    clean = (
+        before
+        + slashes
+        + host
+        + path
+        + question
+        + with_parameters(query, parameter_is_secret, name)
+    )
     return redact(clean + mark + (fragment and name(unquote(fragment))))
 
 
@@ -290,7 +322,7 @@ def masked_url(url: str) -> str:
     """
     address, fragment, _ = url.partition("#")
     path, question, query = address.partition("?")
-    shown = _masked_path(path) + question + with_parameters(query, _mask)
+    shown = _masked_path(path) + question + with_parameters(query, parameter_is_private, _mask)
     return shown + (fragment and fragment + MASK)
 
 
@@ -337,7 +369,7 @@ def _secret_values(headers: Mapping[str, str], target: str) -> Iterator[str]:
 
 def _secret_parameters(url: str) -> Iterator[str]:
     query = url.partition("?")[2]
-    return (value for name, value in parameters(query) if parameter_is_secret(name, value))
+    return (value for name, value in parameters(query) if parameter_is_private(name, value))
 
 
 def _masked_message(message: str, values: Iterable[str], known: KnownSecrets) -> str:

@@ -15,7 +15,7 @@ from mockllm.record.redaction.credentials import (
     header_is_secret,
     header_is_secret_by_name,
     holds_credential,
-    parameter_is_secret,
+    parameter_is_private,
     parameters,
     secret_words,
     with_parameters,
@@ -72,8 +72,8 @@ def test_a_value_that_holds_a_credential(value: str, secret: bool) -> None:
     ],
 )
 def test_a_parameter(name: str, value: str, secret: bool) -> None:
-    """Secret unless its name is known to be harmless and its value is plain and short."""
-    assert parameter_is_secret(name, value) == secret
+    """Private unless its name is known to be harmless and its value is plain and short."""
+    assert parameter_is_private(name, value) == secret
 
 
 @for_all(
@@ -86,9 +86,9 @@ def test_a_parameter(name: str, value: str, secret: bool) -> None:
      "webrtcfilter"],
 )  # fmt: skip
 def test_the_parameters_that_are_harmless(name: str) -> None:
-    """Options of the APIs; all other parameters are secret."""
-    assert not parameter_is_secret(name, "value")
-    assert parameter_is_secret(f"{name}x", "value")
+    """Options of the APIs; the journal shows no other parameter."""
+    assert not parameter_is_private(name, "value")
+    assert parameter_is_private(f"{name}x", "value")
 
 
 def test_the_parameters_of_a_query() -> None:
@@ -109,10 +109,13 @@ def test_secret_parameters_are_replaced() -> None:
         seen.append(value)
         return f"<{len(seen)}>"
 
-    query = f"limit=1%30&sig=a%20b&alt=sse&x={KEY}&{KEY}=1&plain&{KEY}"
-    assert with_parameters(query, hidden) == "limit=1%30&sig=<1>&alt=sse&x=<2>&<3>&plain&<4>"
-    assert seen == ["a b", KEY, f"{KEY}=1", KEY]
-    assert with_parameters("", hidden) == ""
+    query = f"limit=1%30&sig=a%20b4567890&alt=sse&x={KEY}&{KEY}=1&plain&{KEY}"
+    assert (
+        with_parameters(query, parameter_is_private, hidden)
+        == "limit=1%30&sig=<1>&alt=sse&x=<2>&<3>&plain&<4>"
+    )
+    assert seen == ["a b4567890", KEY, f"{KEY}=1", KEY]
+    assert with_parameters("", parameter_is_private, hidden) == ""
 
 
 @for_all(
@@ -175,8 +178,16 @@ def _kept_of_response(
         ("x-amzn-bedrock-input-token-count", "7", "7"),
         ("x-ms-error-code", "x", "X"),
         ("location", "/v1/a/b", "/V1/A/B"),
-        ("location", "https://h/projects/p1?alt=a&sig=b", "HTTPS://H/PROJECTS/<P1>?ALT=A&SIG=<B>"),
-        ("x-goog-upload-url", "https://u:p@h/a?upload_id=b", "HTTPS://H/A?UPLOAD_ID=<B>"),
+        (
+            "location",
+            "https://h/projects/p1?alt=a&sig=b2345678",
+            "HTTPS://H/PROJECTS/<P1>?ALT=A&SIG=<B2345678>",
+        ),
+        (
+            "x-goog-upload-url",
+            "https://u:p@h/a?upload_id=b2345678",
+            "HTTPS://H/A?UPLOAD_ID=<B2345678>",
+        ),
         ("Set-Cookie", "y", "REDACTED"),
         ("x-amz-security-token", "y", "REDACTED"),
         ("x-api-key", "y", "REDACTED"),
@@ -289,10 +300,10 @@ def test_credentials_of_a_url() -> None:
         ("https://odd.test/v1/chat?alt=sse", "https://odd.test/v1/chat?alt=sse"),
         ("https://user:pw@odd.test/v1", "https://odd.test/v1"),
         ("https://odd.test", "https://odd.test"),
-        ("https://odd.test/v1?sig=a%20b&limit=3", "https://odd.test/v1?sig=<a b>&limit=3"),
+        ("https://odd.test/v1?sig=a%2Fb45678&limit=3", "https://odd.test/v1?sig=<a/b45678>&limit=3"),
         ("https://odd.test/v1#a%20b", "https://odd.test/v1#<a b>"),
         ("https://odd.test/v1#", "https://odd.test/v1#"),
-        ("https://odd.test/v1?x=1#y", "https://odd.test/v1?x=<1>#<y>"),
+        ("https://odd.test/v1?x=1#y", "https://odd.test/v1?x=1#<y>"),
         ("https://odd.test/projects/p1/x", "https://odd.test/projects/<p1>/x"),
         ("https://odd.test/accounts/a1?limit=1", "https://odd.test/accounts/<a1>?limit=1"),
         ("https://odd.test/organizations/o1/tenants/t1",
@@ -301,6 +312,11 @@ def test_credentials_of_a_url() -> None:
          "https://odd.test/workspaces/<w1>/subscriptions/<s1>"),
         ("https://odd.test/accounts/acc/x", "https://odd.test/accounts/<acc>/x"),
         ("https://odd.test/projects/pro", "https://odd.test/projects/<pro>"),
+        ("https://odd.test/organizations/workspaces/w1/members/u1",
+         "https://odd.test/organizations/workspaces/<w1>/members/u1"),
+        ("https://odd.test/organization/projects/p1/users/u1",
+         "https://odd.test/organization/projects/<p1>/users/u1"),
+        ("https://odd.test/organizations/users", "https://odd.test/organizations/users"),
         ("https://odd.test/myprojects/p1", "https://odd.test/myprojects/p1"),
         ("https://odd.test/a@b/c", "https://odd.test/a@b/c"),
     ],

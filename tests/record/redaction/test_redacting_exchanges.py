@@ -170,7 +170,7 @@ def test_secrets_are_numbered_by_their_place() -> None:
         b'{"a": "x2@corp.io", "b": "x1@corp.io"}',
         sent=(("user-agent", "x3@corp.io"),),
         headers=(("server", "x4@corp.io"),),
-        url=f"{URL}?sig=abc",
+        url=f"{URL}?sig=abc45678",
     )
     clean = Redactor().exchange(one)
     assert clean.url == f"{URL}?sig=REDACTED-1"

@@ -194,7 +194,7 @@ def test_a_tape_without_secrets() -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"url": f"{URL}&sig=abc"}, (1, 1, "URL of the request")),
+        ({"url": f"{URL}&sig=abc45678"}, (1, 1, "URL of the request")),
         ({"headers": (("user-agent", "eve@corp.io"),)}, (1, 1, "headers of the request")),
         ({"body": b'{"a": "eve@corp.io"}'}, (1, 1, "body of the request")),
         ({"answer": (*EVENTS, ("x-own-key", "v"))}, (1, 1, "headers of the answer")),
@@ -216,7 +216,7 @@ def test_a_tape_with_several_secrets() -> None:
         "plain",
         " a eve@corp.io ",
         "bob@corp.io",
-        url=f"{URL}&sig=abc",
+        url=f"{URL}&sig=abc45678",
         headers=(("user-agent", "eve@corp.io"), ("authorization", "x")),
         body=b'{"a": "bob@corp.io"}',
         answer=(*EVENTS, ("x-own-key", "v")),

@@ -165,7 +165,7 @@ def _word(regex: str, inside: str = "A-Za-z0-9") -> str:
 
 _ACCEPTS: Mapping[str, Callable[[str], bool] | None] = {
     "": None,
-    "random": looks_random,
+    "random": lambda value: looks_random(value) and not made_of_words(value),
     "letters and digits": has_letters_and_digits,
     "password": is_written_password,
     "user and password": is_user_and_password,

@@ -43,6 +43,7 @@ def looks_generated(value: str) -> bool:
 
 _PIECES = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST_WORD, _LONGEST_NUMBER, _LONGEST_MARK = 15, 8, 3
+_SHORTEST_DRAWN = 20
 
 
 def made_of_words(value: str) -> bool:
@@ -51,11 +52,12 @@ def made_of_words(value: str) -> bool:
     return all(map(_is_word, _PIECES.split(value)))
 
 
-def is_random(value: str) -> bool:
-    """Whether a value whose name says nothing is drawn by chance, as keys are; a UUID is an
-    identifier."""
-    long = len(value) >= 20 or (len(value) >= 16 and has_letters_and_digits(value))
-    return long and not made_of_words(value) and _UUID.fullmatch(value) is None
+def is_drawn_by_chance(value: str) -> bool:
+    """Whether a value whose name says nothing is drawn by chance, as keys are: it has 20 letters
+    and digits in one piece that is no word. A UUID is an identifier."""
+    return _UUID.fullmatch(value) is None and any(
+        len(piece) >= _SHORTEST_DRAWN and not _is_word(piece) for piece in _PIECES.split(value)
+    )
 
 
 def _is_word(piece: str) -> bool:
@@ -146,17 +148,19 @@ def field_is_secret(name: str, value: str) -> bool:
     if not strength or len(value) < _SHORTEST_STRONG or any(map(str.isspace, value)):
         return False
     if strength == "strong":
-        return could_be_password(value)
+        return could_be_password(value) or (is_password_name(name) and _could_be_word(value))
     return len(value) >= _SHORTEST_WEAK and looks_generated(value) and not made_of_words(value)
 
 
 # Parts that decide wherever they are in a name. `tokens` and `tokenizer` count text, and an
 # `author` is a person.
 _PARTS = (
-    r"token(?!s(?![a-z])|iz)|secret|passw|passphrase|credential|cookie|session|signature|bearer"
+    r"token(?!s(?![a-z])|iz|[_-]?(?:len|length|count|limit|type)\b)|secret|passw|passphrase"
+    r"|credential|cookie|session|signature|bearer"
     r"|auth(?!or(?!i[sz]))"
     r"|(?:api|access|account|app|client|encryption|function|host|license|master|private|shared"
     r"|signing|subscription|user)[_.-]?key"
+    r"|\Aupload_?id\Z"
     r"|\Asec-websocket-protocol\Z"  # a page in a browser has no other place for its key
 )
 # Short ones only at the end of a word: `design` has no signature and `encoded` no code.
@@ -176,6 +180,28 @@ def name_is_secret(name: str) -> bool:
     """Whether a header or a parameter is, by its name, a credential."""
     name = name.lower()
     return _SECRET.search(name) is not None and not _HARMLESS.search(name.translate(_SEPARATORS))
+
+
+_SHORTEST_NAMED = 8
+_CODE = re.compile(r"(?:pin|otp|passcode)\Z")
+
+
+def parameter_names_secret(name: str, value: str) -> bool:
+    """Whether a value is a secret because of the name of its parameter, which alone is no proof:
+    `key=pear` is none."""
+    if field_is_secret(name, value):
+        return True
+    plain = name.translate(_SEPARATORS).lower()
+    if _CODE.search(plain):
+        return len(value) >= 4 and value.isalnum() and not value.isalpha()
+    return name_is_secret(name) and (
+        is_drawn_by_chance(value)
+        or (
+            len(value) >= _SHORTEST_NAMED
+            and has_letters_and_digits(value)
+            and not made_of_words(value)
+        )
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -296,10 +322,10 @@ def is_written_password(value: str) -> bool:
     return not hidden and _CALL.match(value) is None
 
 
+_NO_PASSWORD = frozenset(NAMES["no passwords"])
 _WORD = re.compile(r"[\"']?([^\s\"'<>,;&(){}\[\]$]{6,256})")
 _REST_OF_WORD = re.compile(r"[^\s\"'<>,;&(){}\[\]$]*")
 _LINE_END = re.compile(r"[\"']?[.,;!)]?[ \t]*(?:\r|\n|\Z)")
-_NO_PASSWORD = frozenset(NAMES["no passwords"])
 
 
 def _password(text: str, sign: re.Match[str]) -> tuple[int, int] | None:

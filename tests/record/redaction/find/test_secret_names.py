@@ -3,6 +3,7 @@
 import pytest
 
 from mockllm.record.redaction.credentials import header_is_secret, parameter_is_secret
+from mockllm.record.redaction.find.secret_names import is_password_name
 from mockllm.record.redaction.redact import Redactor
 from tests.cases import for_all
 
@@ -30,12 +31,12 @@ def test_weak_names(name):
     "name", ["password", "api_key", "apiKey", "client-secret", "accessToken", "x_api_code", "PWD"]
 )
 def test_strong_names(name):
-    """A field with a strong name is a secret from 6 characters on, except types, variables and
-    short words."""
+    """A field with a strong name is a secret from 6 characters on, except types, variables and,
+    where it is no password, short words."""
     assert is_redacted(name, "a1b2c3")
     assert not is_redacted(name, "a1b2c")
     assert is_redacted(name, "abcdefghij")
-    assert not is_redacted(name, "abcdefghi")
+    assert is_redacted(name, "abcdefghi") == is_password_name(name)
     for value in ("$PASSWORD_1", "<password>", "{password1}", "two words 12"):
         assert not is_redacted(name, value)
 
@@ -123,15 +124,28 @@ def test_names_of_headers(name, secret):
         ("ALT", "sse", False),
         ("alt", "", False),
         ("key", "", False),
-        ("key", "1", True),
-        ("unknown", "1", True),
-        ("alt", "sse;key=1", True),
-        ("alt", "sse&key=1", True),
-        ("alt", "a" * 128, False),
-        ("alt", "a" * 129, True),
+        ("key", "1", False),
+        ("key", "pear", False),
+        ("key", "4f9a1c7e", True),
+        ("token", "bearer", False),
+        ("password", "radiance", True),
+        ("password", "required", False),
+        ("pin", "4711", True),
+        ("pin", "left", False),
+        ("unknown", "1", False),
+        ("unknown", "Qx7ZrVb2Nm4Kl9Wd3Tp0", True),
+        ("thread_id", "Qx7ZrVb2Nm4Kl9Wd3Tp0", False),
+        ("upload_id", "Qx7ZrVb2Nm4Kl9Wd3Tp0", True),
+        ("q", "qwen2.5-coder-32b", False),
+        ("q", "meta-llama/Llama-3.3-70B-Instruct-Turbo-Free", False),
+        ("smart_format", "true", False),
+        ("name", "550e8400-e29b-41d4-a716-446655440000", False),
+        ("alt", "sse;key=4f9a1c7e", True),
+        ("alt", "sse&key=4f9a1c7e", True),
+        ("alt", "Qx7ZrVb2Nm4Kl9Wd3Tp0" * 9, False),
         ("model", "sk-proj-" + "Ab3dEf6hIj" * 3, True),
     ],
 )
 def test_parameters(name, value, secret):
-    """A parameter is secret unless its name is known to be harmless and its value is plain."""
+    """A name alone is no proof, and neither is a length."""
     assert parameter_is_secret(name, value) is secret
