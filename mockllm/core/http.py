@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from functools import lru_cache
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Literal
+from urllib.parse import urlsplit
 
 from mockllm.core.record import record
 
@@ -45,6 +47,23 @@ class Target:
 
 NO_TARGET = Target()
 """The target of a request whose path has no named segments and that has no query."""
+
+
+_USUAL_PORTS = {"http": 80, "https": 443}
+
+
+@lru_cache(maxsize=1024)
+def host_in(url: str) -> str:
+    """The host of a URL, in lower case, with its port where that is not the usual one of its
+    scheme; "" for a URL without one."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:  # brackets or a port that are none
+        return ""
+    if ":" in host:
+        host = f"[{host}]"
+    return host if port in (None, _USUAL_PORTS.get(parts.scheme)) else f"{host}:{port}"
 
 
 def reason_phrase(status: int) -> str:

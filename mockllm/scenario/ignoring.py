@@ -173,7 +173,7 @@ def normal_value(ignore: Ignored, value: Any) -> Any:
 def wanted_text(condition: TextCondition) -> str:
     """The text of a condition as texts are compared with it. That of a regular expression stays: it
     is searched in the text as it was sent."""
-    if condition.op == "regex" or not condition.ignore:
+    if condition.op in ("regex", "hidden") or not condition.ignore:
         return condition.value
     return _wanted(condition.ignore, condition.value)
 

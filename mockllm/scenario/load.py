@@ -16,7 +16,7 @@ from functools import partial
 from mockllm.core.errors import Problem, ScenarioError
 from mockllm.scenario.check import check, similar_to_templates
 from mockllm.scenario.model import Scenario
-from mockllm.scenario.precedence import differ_later, scenario_key
+from mockllm.scenario.precedence import differ_later, routes_of_several_hosts, scenario_key
 from mockllm.scenario.reading import document, nodes
 from mockllm.scenario.reading.files import read_bytes
 from mockllm.scenario.reading.nodes import (
@@ -85,6 +85,7 @@ class Loading:
             self._load_text(text, file)
         self._check_names()
         self._check_matches()
+        self._warn_of_hosts()
         if self.problems:
             # An included file is read for scenarios, and once more in the folder that is loaded.
             raise ScenarioError(list(dict.fromkeys(self.problems)))
@@ -237,6 +238,14 @@ class Loading:
                     self.problems.append(problem)
                     break
             others.append(loaded)
+
+    def _warn_of_hosts(self) -> None:
+        if self.warn is None:
+            return
+        places = {loaded.scenario.name: loaded for loaded in self.loaded}
+        for scenario, warning in routes_of_several_hosts(one.scenario for one in self.loaded):
+            place = places[scenario.name]
+            self.warn(_problem_at(place.file, place.match, "route", warning))
 
 
 def _problems(parsed: YamlDocument, findings: Findings, file: str) -> list[Problem]:

@@ -37,10 +37,11 @@ class TextCondition:
     """A condition on a text; without an operator, YAML means `contains`.
 
     Args:
+        op: of `hidden` the value has eight bits of a text that a recording hides.
         ignore: that of the `match` of its scenario.
     """
 
-    op: Literal["contains", "equals", "regex"]
+    op: Literal["contains", "equals", "regex", "hidden"]
     value: str
     ignore: Ignored = ()
 
@@ -212,8 +213,11 @@ class Recorded:
         path: of the tape; None for a scenario that was not loaded from a file.
         request: the digest of the recorded request (`mockllm.play.matching.fingerprint`): the same
             request gets this answer; "" where it is not known.
-        redacted: JSON pointers to the strings of the request that had secrets; the digest leaves
-            them out.
+        redacted: the places of the request that had secrets, which the digest leaves out: JSON
+            pointers to strings of the body, `?name` for a parameter of the query, `{redacted}` for
+            a segment of the path.
+        hidden: eight bits of the value at each of these places (`mockllm.play.matching.hidden`), by
+            which recordings are told apart that have the same digest; "" where they are not known.
         ignore: what else the digest leaves out.
         order: of several recordings with the same request, which one this is, from 0.
         partial: whether the YAML could not hold all of the answer, so that its tape is played
@@ -224,6 +228,7 @@ class Recorded:
     path: str | None = field(default=None, compare=False)
     request: str = ""
     redacted: tuple[str, ...] = ()
+    hidden: str = ""
     ignore: Ignored = ()
     order: int = 0
     partial: bool = False

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
 
 from mockllm.scenario.ignoring import competing, normal_value
 from mockllm.scenario.model import AnyText, Match, Scenario
@@ -62,13 +63,36 @@ def differ_later(one: Scenario, other: Scenario) -> bool:
     return False
 
 
+def routes_of_several_hosts(scenarios: Iterable[Scenario]) -> Iterator[tuple[Scenario, str]]:
+    """For each route of which there are scenarios for several hosts, the last scenario and a
+    warning: a client with a base URL does not say which of the hosts it means."""
+    known: dict[Hashable, list[Scenario]] = {}
+    for scenario in scenarios:
+        if scenario.route is not None and scenario.route.host:
+            key = scenario_key(replace(scenario, route=replace(scenario.route, host="")))
+            known.setdefault(key, []).append(scenario)
+    for same in known.values():
+        routes = [scenario.route for scenario in same if scenario.route is not None]
+        hosts = sorted({route.host for route in routes})
+        if len(hosts) > 1:
+            yield (
+                same[-1],
+                (
+                    f"{routes[0].method} {routes[0].path} has answers of {len(hosts)} hosts, "
+                    f"{', '.join(hosts)}, and a client with a base URL of mockllm does not say which "
+                    "of them it means: it gets any. Intercept the hosts, or serve the answers of each "
+                    "from a folder of its own"
+                ),
+            )
+
+
 def scenario_key(scenario: Scenario) -> Hashable:
     """A key that is equal for two scenarios that match the same requests, of the protocols that
     both play over; None for a scenario that plays only when a request names it."""
     route, match = scenario.route, scenario.match
     if route is None:
         return None if match is None else match_key(match)
-    return route.method, _NAMED.sub("{}", route.path), match_key(match or Match())
+    return route.method, route.host, _NAMED.sub("{}", route.path), match_key(match or Match())
 
 
 def match_key(match: Match) -> Hashable:

@@ -28,14 +28,21 @@ class RouteAnswer:
 
 @record
 class RouteSpec:
-    """A route that calls no model, `POST /v1/embeddings`: `{name}` stands for one segment, `*` for
-    any text."""
+    """A route that calls no model, `POST /v1/embeddings`.
+
+    Args:
+        path: `{name}` stands for one segment, `*` for any text.
+        host: the only host that it answers for, with its port where that is not the usual one, in
+            lower case; "" for any. A client with a base URL of mockllm does not say which host it
+            means: to it every route answers.
+    """
 
     method: str
     path: str
+    host: str = ""
 
     def __str__(self) -> str:
-        return f"{self.method} {self.path}"
+        return f"{self.method} {self.host}{self.path}"
 
 
 @record

@@ -279,14 +279,14 @@ HEADS: list[Row] = [
         "match ops",
         top("match: {user: {contains: x, regex: y}}"),
         [
-            "2:15: match.user: must have exactly one key, of contains, equals, regex, any, all, not",
+            "2:15: match.user: must have exactly one key, of contains, equals, regex, hidden, any, all, not",
         ],
     ),
     (
         "match no op",
         top("match: {user: {}}"),
         [
-            "2:15: match.user: must have exactly one key, of contains, equals, regex, any, all, not",
+            "2:15: match.user: must have exactly one key, of contains, equals, regex, hidden, any, all, not",
         ],
     ),
     (

@@ -19,6 +19,7 @@ from mockllm.core.patterns import compile_pattern
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request, SentFile
 from mockllm.core.text import display, shorten
+from mockllm.play.matching.hidden import is_hidden_value
 from mockllm.play.matching.sent_files import check_files, source_of, wanted_files
 from mockllm.scenario.ignoring import normal_text, normal_value, wanted_text
 from mockllm.scenario.model import (
@@ -45,7 +46,12 @@ _SHOWN_ALIKE = 60
 _SHOWN_BEFORE = 20
 """Characters that are shown before it."""
 
-_DEMANDS = {"contains": "contain", "equals": "be", "regex": "match the regex"}
+_DEMANDS = {
+    "contains": "contain",
+    "equals": "be",
+    "regex": "match the regex",
+    "hidden": "be the recorded value with the tag",
+}
 
 _Group = Literal["any", "all", "not"]
 _Conditions = TypeVar("_Conditions", Match, Expect)
@@ -92,6 +98,8 @@ def text_holds(condition: AnyText, text: str) -> bool:
         return all(holding) if condition.op == "all" else any(holding) == (condition.op == "any")
     if condition.op == "regex":
         return compile_pattern(condition.value).found_in(text)
+    if condition.op == "hidden":
+        return is_hidden_value(condition.value, text)
     wanted, sent = wanted_text(condition), normal_text(condition.ignore, text)
     return wanted in sent if condition.op == "contains" else wanted == sent
 
@@ -142,6 +150,8 @@ def check_text(what: str, condition: AnyText, text: str) -> str | None:
     wanted = wanted_text(condition)
     if condition.op == "regex":
         return f"{what} must match the regex {display(wanted)}, got {display(text)}"
+    if condition.op == "hidden":
+        return f"{what} must have the value that was recorded, and is hidden; got {display(text)}"
     sent = normal_text(condition.ignore, text)
     if condition.op == "equals":
         return f"{what} must be {_describe_difference(wanted, sent)}"

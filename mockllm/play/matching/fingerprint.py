@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 
 from mockllm.core.forms import FormPart, form_parts
 from mockllm.core.request import Request
+from mockllm.play.matching.hidden import hidden_parameters, hidden_pointers, pointer_keys
 from mockllm.scenario.ignoring import normal_text, normal_value
 from mockllm.scenario.model import Ignored
 from mockllm.wire.protocols.values import utf8_text
@@ -57,14 +58,18 @@ def route_digest(
     """The digest of a request for a route that calls no model, 16 hexadecimal digits.
 
     Args:
-        path: without what stands before the route (`/openai` of `/openai/v1/embeddings`).
+        path: without what stands before the route (`/openai` of `/openai/v1/embeddings`), with the
+            placeholders of hidden segments.
         query: as in the URL; the order of its parameters does not count.
+        redacted: the places of values that do not count (`mockllm.play.matching.hidden`).
     """
+    redacted = tuple(redacted)
+    hidden = hidden_parameters(redacted)
     pairs = sorted(
-        (name, normal_text(ignore, value))
+        (name, "" if name in hidden else normal_text(ignore, value))
         for name, value in parse_qsl(query, keep_blank_values=True)
     )
-    content = normal_value(ignore, without(_body(content_type, body), redacted))
+    content = normal_value(ignore, without(_body(content_type, body), hidden_pointers(redacted)))
     return _digest(method.upper(), path, pairs, content)
 
 
@@ -133,11 +138,6 @@ def without(value: Any, pointers: Iterable[str]) -> Any:
     for pointer in pointers:
         value = _blank_text(value, pointer_keys(pointer), 0)
     return value
-
-
-def pointer_keys(pointer: str) -> list[str]:
-    """The keys of a JSON pointer (RFC 6901)."""
-    return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
 
 
 def _blank_text(value: Any, keys: list[str], depth: int) -> Any:

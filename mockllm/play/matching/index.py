@@ -7,14 +7,15 @@ regular expressions, combined conditions and globs are tried one by one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.play.matching.conditions import text_holds
-from mockllm.play.matching.fingerprint import pointer_keys, request_digest
+from mockllm.play.matching.fingerprint import request_digest
+from mockllm.play.matching.hidden import hidden_tags, string_at
 from mockllm.scenario.ignoring import normal_text, wanted_text
 from mockllm.scenario.model import (
     AnyText,
@@ -131,8 +132,28 @@ def _ngrams(needle: str) -> list[str]:
     return [needle[at : at + size] for at in range(len(needle) - size + 1)]
 
 
-_Turns = dict[str, list[tuple[int, Scenario, int]]]
-"""By the digest of the recorded request: its order among equal ones, the scenario, the turn."""
+_Turn = tuple[int, Scenario, int]
+"""The order of a recorded turn among those of equal requests, its scenario, and its index."""
+
+_Turns = dict[str, list[_Turn]]
+"""By the digest of the recorded request."""
+
+
+def of_hidden(
+    turns: Sequence[_Turn], places: Iterable[str], value_at: Callable[[str], str | None]
+) -> Sequence[_Turn]:
+    """Of turns that were recorded from one request but for what is hidden, those whose hidden
+    values are those at some places of a request; all of them where none has these: keys differ
+    from machine to machine."""
+    tags = hidden_tags(places, value_at)
+    same = [turn for turn in turns if _hidden_of(turn) == tags]
+    return same or turns
+
+
+def _hidden_of(turn: _Turn) -> str:
+    _, scenario, index = turn
+    recorded = scenario.turns[index].recorded
+    return recorded.hidden if recorded is not None else ""
 
 
 def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[tuple[str, ...], Ignored], _Turns]:
@@ -145,18 +166,6 @@ def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[tuple[str, ...], Ig
                 turns = by_left_out.setdefault((recorded.redacted, recorded.ignore), {})
                 turns.setdefault(recorded.request, []).append((recorded.order, scenario, index))
     return by_left_out
-
-
-def _is_text(body: Any, pointer: str) -> bool:
-    """Whether a JSON pointer leads to a string of the body: else its digest need not be made."""
-    for key in pointer_keys(pointer):
-        if isinstance(body, Mapping):
-            body = body.get(key)
-        elif isinstance(body, list) and key.isdecimal() and int(key) < len(body):
-            body = body[int(key)]
-        else:
-            return False
-    return isinstance(body, str)
 
 
 class ScenarioIndex:
@@ -179,7 +188,7 @@ class ScenarioIndex:
         plain: dict[Ignored, list[tuple[TextCondition, int]]] = {}
         self._tried: list[tuple[AnyText, int]] = []
         for condition, index in texts:
-            if isinstance(condition, TextCondition) and condition.op != "regex":
+            if isinstance(condition, TextCondition) and condition.op in ("contains", "equals"):
                 plain.setdefault(condition.ignore, []).append((condition, index))
             else:
                 self._tried.append((condition, index))
@@ -213,8 +222,11 @@ class ScenarioIndex:
             return ()
         ordered: list[tuple[int, Scenario, int]] = []
         for (redacted, ignore), turns in self._recorded.items():
-            if all(_is_text(request.body, pointer) for pointer in redacted):
-                ordered += turns.get(request_digest(request, redacted, ignore), ())
+            value_at = partial(string_at, request.body)
+            # Without a string at each place its digest need not be made.
+            if all(value_at(pointer) is not None for pointer in redacted):
+                same = turns.get(request_digest(request, redacted, ignore), ())
+                ordered += of_hidden(same, redacted, value_at) if redacted else same
         ordered.sort(key=lambda turn: turn[0])
         return tuple((scenario, index) for _, scenario, index in ordered)
 

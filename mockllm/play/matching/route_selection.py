@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 from urllib.parse import quote, unquote
@@ -26,9 +26,15 @@ from mockllm.play.matching.conditions import (
     judged_values,
 )
 from mockllm.play.matching.fingerprint import form_fields, route_digest
+from mockllm.play.matching.hidden import (
+    HIDDEN_SEGMENT,
+    hidden_tags,
+    string_at,
+    values_of_parameters,
+)
 from mockllm.play.matching.mismatch import NEAREST
 from mockllm.play.matching.select import ambiguous, conditions_of
-from mockllm.scenario.model import Ignored, Match, Scenario
+from mockllm.scenario.model import Ignored, Match, Recorded, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 from mockllm.scenario.route_model import RouteSpec
 from mockllm.wire.protocols.route_matching import parse_query
@@ -43,6 +49,8 @@ class RouteRequest:
         path: as sent, without the query.
         query: as sent, without the `?`.
         headers: names in lower case.
+        host: that the client means, as `RouteSpec` has it; "" where it does not say so, since it
+            was given a base URL of ours.
     """
 
     method: str
@@ -50,6 +58,7 @@ class RouteRequest:
     query: str
     headers: Mapping[str, str]
     body: bytes = b""
+    host: str = ""
 
     @property
     def content_type(self) -> str:
@@ -127,12 +136,14 @@ class _Fit:
     model: str = ""
 
     @property
-    def rank(self) -> tuple[int, tuple[int, int, int], int, bool]:
+    def rank(self) -> tuple[int, tuple[int, int, int], bool, int, bool]:
         """The highest rank answers."""
         match = self.scenario.match or Match()
         conditions = -1 if match.anything else match.conditions
         exactness = self.exactness if self.how else (0, 0, 0)
-        return self.how, exactness, conditions, not is_recorded(self.scenario)
+        route = self.scenario.route
+        has_host = route is not None and bool(route.host)
+        return self.how, exactness, has_host, conditions, not is_recorded(self.scenario)
 
 
 class RouteIndex:
@@ -140,38 +151,42 @@ class RouteIndex:
 
     def __init__(self, scenarios: Iterable[Scenario]) -> None:
         self._routes = [
-            (scenario.route.method, normal_path(scenario.route.path), scenario)
+            (replace(route, path=normal_path(route.path)), scenario)
             for scenario in scenarios
-            if scenario.route is not None
+            if (route := scenario.route) is not None
         ]
-        self._found: dict[tuple[str, str], tuple[_Fit, ...]] = {}
+        self._found: dict[tuple[str, str, str], tuple[_Fit, ...]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._routes)
 
-    def fitting(self, method: str, path: str) -> tuple[_Fit, ...]:
+    def fitting(self, method: str, path: str, host: str) -> tuple[_Fit, ...]:
         """The scenarios whose route fits, whatever their conditions are. A route with GET answers
-        HEAD, too, where no route with HEAD does."""
-        key = method, path
+        HEAD, too, where no route with HEAD does.
+
+        Args:
+            host: that of the request; "" where it is not known.
+        """
+        key = method, path, host
         fits = self._found.get(key)
         if fits is None:
-            normal = normal_path(path)
-            fits = tuple(self._fitting(method, normal))
+            wanted = RouteSpec(method, normal_path(path), host)
+            fits = tuple(self._fitting(wanted))
             if not fits and method == "HEAD":
-                fits = tuple(self._fitting("GET", normal))
+                fits = tuple(self._fitting(replace(wanted, method="GET")))
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
             self._found[key] = fits
         return fits
 
-    def fits_whole(self, method: str, path: str) -> bool:
+    def fits_whole(self, method: str, path: str, host: str) -> bool:
         """Whether a route without placeholders is exactly this one."""
-        normal = normal_path(path)
-        return any((method, normal) == (own, route) for own, route, _ in self._routes)
+        wanted = RouteSpec(method, normal_path(path), host)
+        return any(_is_at(route, wanted) and route.path == wanted.path for route, _ in self._routes)
 
-    def _fitting(self, method: str, path: str) -> Iterator[_Fit]:
-        for own, route, scenario in self._routes:
-            fit = _fit(scenario, route, path) if own == method else None
+    def _fitting(self, wanted: RouteSpec) -> Iterator[_Fit]:
+        for route, scenario in self._routes:
+            fit = _fit(scenario, route.path, wanted.path) if _is_at(route, wanted) else None
             if fit is not None:
                 yield fit
 
@@ -184,7 +199,7 @@ class RouteIndex:
         Args:
             named: the name of a scenario, which then answers if its route fits.
         """
-        fits = self.fitting(request.method, request.path)
+        fits = self.fitting(request.method, request.path, request.host)
         chosen = [fit for fit in fits if fit.scenario.name == named]
         holding = chosen or [
             fit for fit in fits if first_problem(_conditions(fit, request)) is None
@@ -207,7 +222,8 @@ class RouteIndex:
         self, request: RouteRequest
     ) -> Iterator[tuple[Scenario, list[JudgedCondition]]]:
         """The scenarios whose route fits, the best fit first, with each of their conditions."""
-        for fit in sorted(self.fitting(request.method, request.path), key=lambda fit: -fit.how):
+        fits = self.fitting(request.method, request.path, request.host)
+        for fit in sorted(fits, key=lambda fit: -fit.how):
             yield fit.scenario, list(_conditions(fit, request))
 
     def explain(self, request: RouteRequest) -> str:
@@ -222,6 +238,12 @@ class RouteIndex:
         return "; ".join(reasons[:NEAREST]) + more
 
 
+def _is_at(route: RouteSpec, wanted: RouteSpec) -> bool:
+    """Whether a route has the method of a request, and its host where both are known."""
+    same_host = route.host == wanted.host or not (route.host and wanted.host)
+    return route.method == wanted.method and same_host
+
+
 def _overrides(best: Scenario, recorded: Sequence[tuple[Scenario, int]]) -> bool:
     """Whether an authored scenario has more conditions than the recordings of a request."""
     most = max(conditions_of(scenario) for scenario, _ in recorded)
@@ -232,25 +254,60 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
     """The turns that were recorded from this very request, in the order of their recording, of the
     routes that fit best."""
     digests: dict[tuple[str, str, tuple[str, ...], Ignored], str] = {}
-    turns: list[tuple[int, int, tuple[Any, ...], Scenario, int]] = []
+    found: dict[tuple[str, ...], list[_RecordedTurn]] = {}
     for fit in fits:
+        route = fit.scenario.route
+        assert route is not None
+        path = _with_hidden_segments(route.path, fit.path)
         for index, turn in enumerate(fit.scenario.turns):
             recorded = turn.recorded
             if recorded is None or not recorded.request:
                 continue
-            route = fit.scenario.route
-            assert route is not None
-            key = (route.method, fit.path, recorded.redacted, recorded.ignore)
+            key = (route.method, path, recorded.redacted, recorded.ignore)
             if key not in digests:
                 form, body = request.content_type, request.body
                 digests[key] = route_digest(*key[:2], request.query, form, body, *key[2:])
             if digests[key] == recorded.request:
-                order = (fit.how, recorded.order, precedence(fit.scenario), fit.scenario, index)
-                turns.append(order)
-    best = max((how for how, *_ in turns), default=0)
-    turns = [turn for turn in turns if turn[0] == best]
-    turns.sort(key=lambda turn: (*turn[1:3], turn[4]))
-    return tuple((scenario, index) for _, _, _, scenario, index in turns)
+                same = found.setdefault(recorded.redacted, [])
+                same.append(_RecordedTurn(fit, recorded, index))
+    turns = [turn for places, same in found.items() for turn in _of_hidden(request, places, same)]
+    best = max((turn.fit.how for turn in turns), default=0)
+    turns = [turn for turn in turns if turn.fit.how == best]
+    turns.sort(key=lambda turn: (turn.recorded.order, precedence(turn.fit.scenario), turn.index))
+    return tuple((turn.fit.scenario, turn.index) for turn in turns)
+
+
+@record
+class _RecordedTurn:
+    """A turn that was recorded from a request, but for what is hidden of it."""
+
+    fit: _Fit
+    recorded: Recorded
+    index: int
+
+
+def _of_hidden(
+    request: RouteRequest, places: tuple[str, ...], turns: list[_RecordedTurn]
+) -> list[_RecordedTurn]:
+    """Of turns with one digest those whose hidden values a request has, or all of them where it
+    has those of none: keys differ from machine to machine."""
+    if not places:
+        return turns
+    of_query = values_of_parameters(request.query)
+
+    def has_values(turn: _RecordedTurn) -> bool:
+        route = turn.fit.scenario.route
+        assert route is not None
+        of_path = placeholder_values(route, request.path)
+
+        def value_at(place: str) -> str | None:
+            if place.startswith("{"):
+                return of_path.get(place[1:-1])
+            return of_query.get(place) if place[:1] == "?" else string_at(request.fields, place)
+
+        return hidden_tags(places, value_at) == turn.recorded.hidden
+
+    return [turn for turn in turns if has_values(turn)] or turns
 
 
 # Paths
@@ -261,6 +318,20 @@ def normal_path(path: str) -> str:
     if "%" not in path:
         return path
     return "%2F".join(quote(unquote(part), _FREE) for part in re.split("%2[fF]", path))
+
+
+_HIDDEN = f"{{{HIDDEN_SEGMENT}"
+
+
+def _with_hidden_segments(route: str, path: str) -> str:
+    """A path with the placeholders of its route for the segments that a recording hides."""
+    if _HIDDEN not in route:
+        return path
+    hidden, sent = route.split("/"), path.split("/")
+    if len(hidden) != len(sent):  # somebody has written a `*`
+        return path
+    pairs = zip(hidden, sent, strict=True)
+    return "/".join(name if name.startswith(_HIDDEN) else segment for name, segment in pairs)
 
 
 def _fit(scenario: Scenario, route: str, path: str) -> _Fit | None:

@@ -30,7 +30,7 @@ _ESCAPED = re.compile(r"\\(\W)")
 def text_meeting(condition: AnyText, otherwise: str) -> str:
     """A text that meets a condition; `otherwise` where none is found: of a regular expression only
     its words are tried."""
-    if isinstance(condition, TextCondition) and condition.op != "regex":
+    if isinstance(condition, TextCondition) and condition.op in ("contains", "equals"):
         return condition.value
     texts = (otherwise, *_likely_texts(condition))
     return next((text for text in texts if text_holds(condition, text)), otherwise)
@@ -38,6 +38,8 @@ def text_meeting(condition: AnyText, otherwise: str) -> str:
 
 def _likely_texts(condition: AnyText) -> list[str]:
     if isinstance(condition, TextCondition):
+        if condition.op == "hidden":
+            return ["REDACTED-1"]
         if condition.op != "regex":
             return [condition.value]
         words = _SYNTAX.sub("", condition.value).split("|")

@@ -80,9 +80,10 @@ class RoutePlayer:
             _MAX_KEPT, lambda answer: 2 * len(answer.encoded)
         )
 
-    def fits(self, method: str, path: str) -> bool:
-        """Whether a scenario, or a job of one, has a route that fits."""
-        return bool(self.index.fitting(method, path)) or self.jobs.fits(method, path)
+    def fits(self, method: str, path: str, host: str) -> bool:
+        """Whether a scenario, or a job of one, has a route that fits; the host is "" where it is
+        not known."""
+        return bool(self.index.fitting(method, path, host)) or self.jobs.fits(method, path)
 
     def play(self, request: RouteRequest, session: Session, now: float = 0.0) -> Answered | None:
         """The answer to a request; None where no scenario answers.

@@ -67,6 +67,8 @@ class Captured:
         at: when the request came, in seconds since 1970; 0 where that is not known.
         source: the origin, for messages: a file and a number, or the proxy.
         reason: the reason phrase of the status line; None for the usual one of the status.
+        hidden: eight bits of each value of the request that was hidden, after its place
+            (`mockllm.play.matching.hidden`).
     """
 
     method: str
@@ -81,6 +83,7 @@ class Captured:
     source: str = ""
     reason: str | None = None
     trailers: tuple[tuple[str, str], ...] = ()
+    hidden: tuple[tuple[str, str], ...] = ()
 
     @property
     def body(self) -> bytes:
@@ -255,6 +258,7 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
         source=f"{method} {urlsplit(url).path}",
         reason=head.get("reason"),
         trailers=_pairs(head.get("trailers", [])),
+        hidden=tuple(head.get("hidden", {}).items()),
     )
     return Tape(head["api"], head["streamed"], exchange), head["chunks"]
 
@@ -317,6 +321,7 @@ def _broken(name: str, line: int, message: str) -> ScenarioError:
 _Check = tuple[Callable[[Any], bool], str]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_TAG = re.compile(r"[0-9a-f]{2}")
 _REASON = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
@@ -349,6 +354,12 @@ def _seconds(text: str) -> float | None:
         return None
 
 
+def _is_hidden(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(tag, str) and _TAG.fullmatch(tag) is not None for tag in value.values()
+    )
+
+
 def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
@@ -366,11 +377,12 @@ def _head_fields() -> dict[str, _Check]:
         "headers": (_is_headers, "a list of [name, value]"),
         "reason": (_is_reason, "a reason phrase"),
         "trailers": (_is_headers, "a list of [name, value]"),
+        "hidden": (_is_hidden, "a table of two hexadecimal digits"),
         "at": (_is_time, "a time such as 2026-01-31T12:00:00Z"),
     }
 
 
-_OPTIONAL = frozenset(("reason", "trailers", "at"))
+_OPTIONAL = frozenset(("reason", "trailers", "hidden", "at"))
 
 
 # Writing
@@ -395,6 +407,8 @@ def dump_tape(tape: Tape) -> bytes:
         first["reason"] = exchange.reason
     if exchange.trailers:
         first["trailers"] = exchange.trailers
+    if exchange.hidden:
+        first["hidden"] = dict(exchange.hidden)
     if exchange.method:
         first["request"] = {
             "method": exchange.method,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from mockllm.core.errors import MockLLMError
+from mockllm.core.http import host_in
 from mockllm.play.matching.index import SCENARIO_HEADER
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered, ApiCall
@@ -87,7 +88,8 @@ def _answer(
 
 def _route_request(exchange: Captured, headers: dict[str, str]) -> RouteRequest:
     parts = urlsplit(exchange.url)
-    return RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
+    place = exchange.method, parts.path, parts.query
+    return RouteRequest(*place, headers, exchange.request_body, host_in(exchange.url))
 
 
 def not_found_after_write(player: Player, exchange: Captured, written: Scenario, turn: int) -> str:

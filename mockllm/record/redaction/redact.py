@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from mockllm.core.request import Request
 from mockllm.play.matching.fingerprint import (
@@ -18,6 +18,12 @@ from mockllm.play.matching.fingerprint import (
     redacted_strings,
     request_digest,
     route_digest,
+)
+from mockllm.play.matching.hidden import (
+    HIDDEN_SEGMENT,
+    hidden_tag,
+    string_at,
+    values_of_parameters,
 )
 from mockllm.play.matching.route_selection import normal_path
 from mockllm.play.tapes.captured import Captured
@@ -129,6 +135,7 @@ class Redactor:
         return replace(
             clean,
             url=url,
+            hidden=_hidden_values(plain, replace(clean, url=url)),
             request_headers=self._allowlist.of_request(clean.request_headers, redactor.text),
             headers=self._allowlist.of_response(clean.headers, redactor.placeholder, redactor.text),
             trailers=self._allowlist.of_response(
@@ -246,32 +253,99 @@ def _with_response(
 
 # Keys of requests
 
-RequestKey = tuple[str, tuple[str, ...], Ignored]
-"""The digest of a request, and JSON pointers to the strings of its body that had secrets."""
+RequestKey = tuple[str, tuple[str, ...], Ignored, str]
+"""The digest of a request, the places of its values that had secrets, what else the digest leaves
+out, and the tags of these values."""
+
+Hidden = tuple[tuple[str, str], ...]
+"""The tags of hidden values, each after its place (`mockllm.play.matching.hidden`)."""
 
 
-def key_of_request(request: Request, ignore: Ignored = ()) -> RequestKey | None:
+def key_of_request(
+    request: Request, hidden: Hidden = (), ignore: Ignored = ()
+) -> RequestKey | None:
     """The key of a request for an answer of a model; None if too many strings had secrets."""
-    redacted = _wildcard_strings(request.body)
-    if redacted is None:
+    redacted = _pointers(request.body)
+    if len(redacted) > MAX_STRINGS:
         return None
-    return request_digest(request, redacted, ignore), redacted, ignore
+    return request_digest(request, redacted, ignore), redacted, ignore, _tags(redacted, hidden)
 
 
 def key_of_route(exchange: Captured, ignore: Ignored = ()) -> RequestKey | None:
     """The key of a request that calls no model; None if too many strings had secrets."""
-    redacted = _wildcard_strings(route_body(exchange))
-    if redacted is None:
-        return None
+    path, segments = route_template(exchange)
     query, kind = urlsplit(exchange.url).query, _content_type(exchange)
-    digest = route_digest(
-        exchange.method, route_path(exchange), query, kind, exchange.request_body, redacted, ignore
+    parameters = (
+        place for place, value in values_of_parameters(query).items() if _had_secret(value)
     )
-    return digest, redacted, ignore
+    redacted = (*segments, *parameters, *_pointers(route_body(exchange)))
+    if len(redacted) > MAX_STRINGS:
+        return None
+    digest = route_digest(
+        exchange.method, path, query, kind, exchange.request_body, redacted, ignore
+    )
+    return digest, redacted, ignore, _tags(redacted, exchange.hidden)
+
+
+def _tags(places: tuple[str, ...], hidden: Hidden) -> str:
+    """The tags of the values at some places; "" where none is known."""
+    known = dict(hidden)
+    tags = "".join(known.get(place, "--") for place in places)
+    return tags if tags.strip("-") else ""
+
+
+def _hidden_values(before: Captured, after: Captured) -> Hidden:
+    """The tags of the values of a request that are hidden now, and of those that were before.
+
+    Args:
+        before, after: the exchange with its secrets, and without, with plain bodies.
+    """
+    if before.url == after.url and before.request_body == after.request_body:
+        return before.hidden
+    tags: dict[str, str] = {}
+    segments = _segments(before), _segments(after)
+    if len(segments[0]) == len(segments[1]):  # no secret had a slash
+        pairs = zip(*segments, strict=True)
+        hidden = ((old, new) for old, new in pairs if _had_secret(new))
+        for number, (old, new) in enumerate(hidden):
+            if old != new:
+                tags[_segment_name(number)] = hidden_tag(old)
+    queries = (values_of_parameters(urlsplit(side.url).query) for side in (before, after))
+    old_query, new_query = queries
+    bodies = route_body(before), route_body(after)
+    values = [(place, old_query.get(place), new) for place, new in new_query.items()]
+    values += [
+        (at, string_at(bodies[0], at), string_at(bodies[1], at) or "")
+        for at in _pointers(bodies[1])
+    ]
+    tags |= {at: hidden_tag(old) for at, old, new in values if old is not None and old != new}
+    return tuple((tags | dict(before.hidden)).items())
+
+
+def route_template(exchange: Captured) -> tuple[str, tuple[str, ...]]:
+    """The path of an exchange as a route has it, with `{redacted}`, `{redacted2}`, ... for the
+    segments that had a secret, and these names."""
+    names: list[str] = []
+    segments: list[str] = []
+    for segment in route_path(exchange).split("/"):
+        if _had_secret(unquote(segment)):
+            names.append(_segment_name(len(names)))
+            segments.append(names[-1])
+        else:
+            segments.append(segment)
+    return "/".join(segments), tuple(names)
+
+
+def _segment_name(number: int) -> str:
+    return f"{{{HIDDEN_SEGMENT}{number + 1 if number else ''}}}"
+
+
+def _segments(exchange: Captured) -> list[str]:
+    return [unquote(segment) for segment in route_path(exchange).split("/")]
 
 
 def route_path(exchange: Captured) -> str:
-    """The path of an exchange as a route has it, in which `*` would stand for any text."""
+    """The path of an exchange, in which `*` would stand for any text."""
     return normal_path(urlsplit(exchange.url).path or "/").replace("*", "%2A")
 
 
@@ -288,6 +362,9 @@ def _content_type(exchange: Captured) -> str:
     return next((value for name, value in headers if name.lower() == "content-type"), "")
 
 
-def _wildcard_strings(body: Any) -> tuple[str, ...] | None:
-    redacted = redacted_strings(body, lambda text: wildcards(text) is not None)
-    return redacted if len(redacted) <= MAX_STRINGS else None
+def _pointers(body: Any) -> tuple[str, ...]:
+    return redacted_strings(body, _had_secret)
+
+
+def _had_secret(text: str) -> bool:
+    return wildcards(text) is not None

@@ -282,6 +282,7 @@ class _RecordedNode:
         more = ""
         for key, value, old in (
             ("redacted", list(self.request[1]), list(self.before[1])),
+            ("hidden", self.request[3], self.before[3]),
             ("order", order, self.order),
         ):
             written = json.dumps(value, ensure_ascii=False)
@@ -318,7 +319,8 @@ def _recorded_nodes(name: str, before: _Files, after: _Files) -> Iterator[_Recor
         if not isinstance(entries["request"], yaml.ScalarNode):
             continue
         redacted = entries.get("redacted")
-        written = values["request"], _texts(redacted), _texts(entries.get("ignore"))
+        places, hidden = _texts(redacted), str(values.get("hidden", ""))
+        written = values["request"], places, _texts(entries.get("ignore")), hidden
         file = str(PurePath(name).parent / values["file"])
         request = _changed_request(file, before, after, written[2]) or written
         order = str(values.get("order", "0"))
@@ -342,7 +344,7 @@ def _changed_request(
         found = detect_api(exchange)
         if found.protocol is None:
             return key_of_route(exchange, ignore)
-        return key_of_request(request_of(exchange, found), ignore)
+        return key_of_request(request_of(exchange, found), exchange.hidden, ignore)
     except MockLLMError:  # it is no tape, or no request
         return None
 

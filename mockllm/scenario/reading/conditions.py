@@ -87,6 +87,7 @@ def _text(single: tuple[Any, Any] | None) -> m.AnyText | None:
 _CONDITION = table(
     "condition",
     regex=_pattern,
+    hidden="two hexadecimal digits",
     any=(_conditions := listing(condition, "conditions")),
     all=_conditions,
     **{"not": condition},

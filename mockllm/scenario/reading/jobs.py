@@ -84,6 +84,12 @@ def _check_route(
     if _ID not in f"{created.value} {created.headers}":
         message = f"must have {_ID} somewhere, or no client knows which job it has to poll"
         yield (*path[:-1], "answer"), message
+    for key in ("poll", "result", "cancel", "delete", "list"):
+        written = getattr(job, key)
+        route = written.route if isinstance(written, JobRoute) else written
+        if route is not None and route.host:
+            place = (*path, key) if route is written else (*path, key, "route")
+            yield place, "has a host; a job is at that of its scenario, so leave it out"
     if job.poll is not None and _ID not in job.poll.path:
         yield (*path, "poll"), f"must have {_ID} in its path"
     for key in ("result", "cancel", "delete"):

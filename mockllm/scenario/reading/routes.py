@@ -25,6 +25,7 @@ _Body = Literal["json", "text", "base64", "file"]
 BODIES: tuple[_Body, ...] = ("json", "text", "base64", "file")
 """The keys of `answer` that hold a body."""
 
+_HOST = r"(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
 _PATH = r"/(?:(?![?#{}])[!-~]|\{[A-Za-z_][A-Za-z0-9_]*\})*"
 _NAME = r"\{(\w+)\}"
 _OWN = r"/_mockllm/|/s/[^/]+/"
@@ -43,24 +44,33 @@ def is_path(path: str) -> bool:
     return bool(re.fullmatch(_PATH, path)) and not re.match(_OWN, path)
 
 
+def is_host(host: str) -> bool:
+    """Whether a route can have a host."""
+    return re.fullmatch(_HOST, host) is not None
+
+
 def route(node: Node, findings: Findings) -> RouteSpec | None:
-    """`METHOD /path`, with `{name}` for one segment and `*` for any text."""
+    """`METHOD /path` or `METHOD host/path`, with `{name}` for one segment and `*` for any text."""
     value = text(node, findings)
     if value is None:
         return None
-    method, _, path = value.partition(" ")
+    method, _, target = value.partition(" ")
+    host, slash, path = target.partition("/")
+    path = slash + path
     if method not in METHODS:
         hint = did_you_mean(method.upper(), METHODS, f"methods: {', '.join(METHODS)}")
         findings.must_be(node, _EXAMPLE, f"; {hint}")
-    elif not re.fullmatch(_PATH, path):
+    elif not re.fullmatch(_PATH, path) or (host and not is_host(host)):
         hint = "; in the path, {name} is one segment and * is any text"
-        if "?" in path:
+        if "://" in target:
+            hint = "; a host is written without its scheme: GET api.example.com/v1/models"
+        elif "?" in path:
             hint = "; a query is a condition: match: {query: {name: value}}"
         findings.must_be(node, _EXAMPLE, hint)
     elif re.match(_OWN, path):
         findings.add(node, "is a path of mockllm itself: /_mockllm/... and /s/SESSION/...")
     else:
-        return RouteSpec(method, path)
+        return RouteSpec(method, path, host)
     return None
 
 

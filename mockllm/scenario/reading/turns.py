@@ -128,11 +128,15 @@ def obey(node: Node, findings: Findings) -> tuple[m.Limit, ...] | None:
     return limits
 
 
-_pointer = matching_text(r"(?:/(?:[^~]|~[01])*)*", "a JSON pointer, such as /messages/0/content")
+_place = matching_text(
+    r"(?:/(?:[^~]|~[01])*)*|\?.*|\{redacted[0-9]*\}",
+    "a JSON pointer, such as /messages/0/content, or ?name or {redacted}",
+)
 _RECORDED = table(
     "recorded",
     request="a digest: 16 hexadecimal digits",
-    redacted=listing(_pointer, "JSON pointers"),
+    redacted=listing(_place, "places of a request"),
+    hidden="two hexadecimal digits, or --, for each place of redacted",
     ignore=ignored,
 )
 

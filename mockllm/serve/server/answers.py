@@ -71,9 +71,8 @@ class Answers:
         """
         arrival, player, proxy = context.arrival, context.player, context.proxy
         forwards_all = proxy is not None and proxy.forwards_all
-        is_routed = not forwards_all and self._sources.plain.has(
-            player, arrival.method, arrival.path, context.endpoint
-        )
+        plain = self._sources.plain
+        is_routed = not forwards_all and plain.has(player, arrival, context.endpoint)
         records = proxy is not None and proxy.mode != "none"
         if opens_websocket(arrival.headers) and not is_routed and not records:
             raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
@@ -103,7 +102,8 @@ class Answers:
         arrival, player, plain = context.arrival, context.player, self._sources.plain
         body = await self._read(arrival)
         query = arrival.request.raw_path.partition("?")[2]
-        sent = RouteRequest(arrival.method, arrival.path, query, arrival.headers, body)
+        place = arrival.method, arrival.path, query
+        sent = RouteRequest(*place, arrival.headers, body, arrival.host)
         play = partial(player.routes.play, sent, context.session, self._time(arrival))
         try:
             answered = await self._deferred.play(player.routes, context.session, play)

@@ -27,6 +27,7 @@ from mockllm.play.replay.lookups import find_fallback
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.request_headers import FAULT_HEADER
 from mockllm.play.replay.sessions.exchange import Played
+from mockllm.serve.server.http.request_reading import Arrival
 from mockllm.wire.protocols import Protocols
 from mockllm.wire.protocols.base import Address, Operation, Route, WireProtocol
 from mockllm.wire.protocols.route_matching import (
@@ -222,14 +223,15 @@ class PlainRoutes:
         self._routes = routes
         self._fallback = fallback
 
-    def has(self, player: Player, method: str, path: str, endpoint: Endpoint | None) -> bool:
-        """Whether scenarios may answer a path. A path of a model's answers belongs to a scenario
+    def has(self, player: Player, arrival: Arrival, endpoint: Endpoint | None) -> bool:
+        """Whether scenarios may answer a request. A path of a model's answers belongs to a scenario
         only if that has exactly this path as its route."""
         if not player.has_routes:
             return False
+        place = arrival.method, arrival.path, arrival.host
         if endpoint is not None and endpoint.operation == "generate":
-            return player.routes.index.fits_whole(method, path)
-        return player.routes.fits(method, path)
+            return player.routes.index.fits_whole(*place)
+        return player.routes.fits(*place)
 
     def without_faults(self, answered: Answered, headers: Mapping[str, str]) -> Answered:
         """The answer of a route; faults that its request asks for cannot strike."""

@@ -12,6 +12,7 @@ from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.exchange import NOTHING, Played
 from mockllm.scenario.ignoring import with_ignored
 from mockllm.scenario.model import Scenario
+from mockllm.scenario.precedence import routes_of_several_hosts
 from mockllm.serve.server.options import ServerOptions
 from mockllm.serve.server.routing import PlainRoutes, Routes, path_routes
 from mockllm.serve.server.sessions.session_setup import SessionRequest, SessionSetups, session_gone
@@ -45,8 +46,7 @@ class Sources:
         self.options = options
         self.began = began
         self._running = running
-        self._scenarios = tuple(scenarios)
-        self.player = self._make_player(self._scenarios)
+        self.reload(scenarios)
         self.proxy: Proxy | None = None
         self.recorded: RecordedLines | None = None
         """What the recorder reported, for the live page; None where nothing is recorded."""
@@ -79,6 +79,9 @@ class Sources:
         """Serves other scenarios from the next request on."""
         self._scenarios = tuple(scenarios)
         self.player = self._make_player(self._scenarios)
+        if self.options.notice is not None and self.options.intercept is None:
+            for _, warning in routes_of_several_hosts(self._scenarios):
+                self.options.notice(f"warning: {warning}")
 
     def start_recording(self, options: RecordOptions) -> None:
         """Lets real services answer, as the options say, and records what they do.

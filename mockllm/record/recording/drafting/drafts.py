@@ -117,7 +117,11 @@ class Drafting:
         ignoring = self._now_ignoring(twin, request) if twin is not None else ()
         placement = self._placement(request, origin.group, twin, is_new=bool(ignoring))
         # Without conditions it is to play only when it is named.
-        key = key_of_request(request, placement.ignore) if self._rule.conditions else None
+        key = (
+            key_of_request(request, exchange.hidden, placement.ignore)
+            if self._rule.conditions
+            else None
+        )
         recorded = self._number_recording(key, retried=placement.kind == "retry")
         try:
             conversation, base, others, left_out = self._put(
@@ -206,7 +210,7 @@ class Drafting:
         for index, turn in enumerate(scenario.turns):
             if turn.recorded is None:
                 continue
-            key = turn.recorded.request, turn.recorded.redacted, turn.recorded.ignore
+            key = _key_of(turn.recorded)
             if turn.recorded.request:
                 self._same_request[key] += 1
             if scenario.route is None:
@@ -296,14 +300,18 @@ class Drafting:
         """A recorded turn that is found by its request without what is ignored."""
         recorded = turn.recorded
         request = self._request_of(recorded) if recorded is not None and recorded.request else None
-        key = key_of_request(request, ignore) if request is not None else None
+        key = key_of_request(request, (), ignore) if request is not None else None
         if key is None or recorded is None:
             return turn
         found = self._number_recording(key)
         return replace(
             turn,
             recorded=replace(
-                found, file=recorded.file, path=recorded.path, partial=recorded.partial
+                found,
+                file=recorded.file,
+                path=recorded.path,
+                partial=recorded.partial,
+                hidden=recorded.hidden,
             ),
         )
 
@@ -328,8 +336,8 @@ class Drafting:
             return Recorded("")
         order = self._same_request[key] - retried
         self._same_request[key] = order + 1
-        digest, redacted, ignore = key
-        return Recorded("", request=digest, redacted=redacted, ignore=ignore, order=order)
+        digest, redacted, ignore, hidden = key
+        return Recorded("", None, digest, redacted, hidden, ignore, order)
 
     def _put(
         self,
@@ -439,6 +447,10 @@ def _understood(
         return Line(exchange.source, "skipped", str(error))
 
 
+def _key_of(recorded: Recorded) -> RequestKey:
+    return recorded.request, recorded.redacted, recorded.ignore, recorded.hidden
+
+
 def _ignored_by(scenario: Scenario) -> Ignored:
     return scenario.match.ignore if scenario.match is not None else ()
 
@@ -459,7 +471,7 @@ def _without_request(turn: TurnSpec) -> TurnSpec:
     recorded = turn.recorded
     if recorded is None:
         return turn
-    return replace(turn, recorded=replace(recorded, request="", redacted=(), ignore=(), order=0))
+    return replace(turn, recorded=Recorded(recorded.file, recorded.path, partial=recorded.partial))
 
 
 def _append_turn(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:

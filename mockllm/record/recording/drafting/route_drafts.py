@@ -9,20 +9,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from mockllm.core.errors import WireError
+from mockllm.core.http import host_in
 from mockllm.core.jsontext import compact
 from mockllm.core.text import display
 from mockllm.play.matching.fingerprint import is_generated
 from mockllm.play.tapes.captured import CUTS, Captured, Tape
 from mockllm.play.tapes.recorded_turn import route_headers
 from mockllm.record.recording.drafting.draft import DraftedTurn, Line, Origin, description_of, slug
+from mockllm.record.redaction.find.secret_names import name_is_secret
 from mockllm.record.redaction.placeholders import wildcards
-from mockllm.record.redaction.redact import route_body, route_path
+from mockllm.record.redaction.redact import route_body, route_template
 from mockllm.scenario import model as m
 from mockllm.scenario.check import text_operators
-from mockllm.scenario.reading.routes import is_path
+from mockllm.scenario.reading.routes import is_host, is_path
 from mockllm.scenario.route_model import RouteAnswer, RouteSpec
 from mockllm.wire.protocols.values import sendable_value, utf8_text
 
@@ -51,19 +53,21 @@ def route_of(exchange: Captured) -> RouteSpec:
         raise WireError(f"a {exchange.method} request has no route that can be written")
     if not 200 <= exchange.status <= 599:
         raise WireError(f"HTTP {exchange.status} is no answer")
-    return RouteSpec(exchange.method, _template(exchange))
+    return RouteSpec(exchange.method, _template(exchange), _host(exchange))
 
 
 def _template(exchange: Captured) -> str:
-    """The path of an exchange, with `{redacted}` for a segment that had a secret."""
-    segments = (
-        "{redacted}" if wildcards(unquote(segment)) is not None else segment
-        for segment in route_path(exchange).split("/")
-    )
-    path = "/".join(segments)
+    """The path of the route of an exchange."""
+    path, _ = route_template(exchange)
     if not is_path(path):
         raise WireError(f"no route has the path {display(path)}")
     return path
+
+
+def _host(exchange: Captured) -> str:
+    """The host of an exchange; "" where it had a secret, or is none that a route can have."""
+    host = host_in(exchange.url)
+    return host if is_host(host) and wildcards(host) is None else ""
 
 
 def begun_route(
@@ -75,7 +79,7 @@ def begun_route(
         name=free_name(slug(origin.stem or f"{method} {route.path}", f"{method}-route")),
         turns=(),
         description=description_of(exchange, origin),
-        match=_match(urlsplit(exchange.url).query, route_body(exchange)),
+        match=_match(exchange),
         route=route,
     )
 
@@ -96,18 +100,30 @@ def route_line(exchange: Captured, scenario: m.Scenario, order: int) -> Line:
 # The request
 
 
-def _match(query: str, body: Any) -> m.Match | None:
+def _match(exchange: Captured) -> m.Match | None:
     """The conditions on a similar request: the parameters of the query, and what the body says in
     short values."""
-    condition = _condition(body)
-    pairs = [pair.partition("=") for pair in query.split("&") if pair]
-    parameters = tuple(
-        (unquote(name), m.TextCondition("equals", unquote(value.replace("+", " "))))
-        for name, _, value in pairs
-        if wildcards(unquote(value)) is None
-    )
-    match = m.Match(query=tuple(dict(parameters).items()), body=condition or None)
+    body = _condition(route_body(exchange))
+    conditions: dict[str, m.AnyText] = {}
+    for name, value in parse_qsl(urlsplit(exchange.url).query, keep_blank_values=True):
+        condition = _of_parameter(name, value, dict(exchange.hidden).get(f"?{name}"))
+        if condition is not None:
+            conditions[name] = condition
+    match = m.Match(query=tuple(conditions.items()), body=body or None)
     return match if match.conditions else None
+
+
+def _of_parameter(name: str, value: str, tag: str | None) -> m.TextCondition | None:
+    """The condition on a parameter; None for a credential, which differs from machine to machine.
+
+    Args:
+        tag: of a value that is hidden.
+    """
+    if wildcards(value) is None:
+        return m.TextCondition("equals", value)
+    if tag is None or name_is_secret(name):
+        return None
+    return m.TextCondition("hidden", tag)
 
 
 def _condition(body: Any) -> Any:

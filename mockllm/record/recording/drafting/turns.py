@@ -288,7 +288,7 @@ def tried_before(failed: m.TurnSpec, spec: m.TurnSpec) -> m.TurnSpec:
     """A turn after another try of it, which ended in an HTTP error or was broken off."""
     recorded = failed.recorded
     if recorded is not None:
-        recorded = replace(recorded, request="", redacted=(), ignore=(), order=0)
+        recorded = m.Recorded(recorded.file, recorded.path, partial=recorded.partial)
     extra = failed.extra if failed.http is not None else ()
     tried = m.TurnSpec(http=failed.http, recorded=recorded, extra=extra)
     if failed.http is None and recorded is None:

@@ -117,7 +117,7 @@ class ServerRequests:
             return False
         if self.control.sessions.shared and session != DEFAULT:
             return False  # its scenarios may not be here yet
-        return not sources.plain.has(sources.player_of(session), arrival.method, arrival.path, None)
+        return not sources.plain.has(sources.player_of(session), arrival, None)
 
     async def _respond(
         self, arrival: Arrival, sent: Sent, session: str | None

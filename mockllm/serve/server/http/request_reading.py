@@ -13,7 +13,7 @@ from hmac import compare_digest
 from aiohttp import web
 
 from mockllm.core.errors import RequestError
-from mockllm.core.http import Target
+from mockllm.core.http import Target, host_in
 from mockllm.core.text import readable_header, shorten
 from mockllm.play.replay.sessions.exchange import Received
 from mockllm.record.redaction.credentials import masked_headers, masked_url
@@ -233,6 +233,11 @@ class Arrival:
         self.session, self.target = session_of(target, headers, session or DEFAULT)
         self.path, self.query = split_target(self.target)
         self.body = b""
+
+    @property
+    def host(self) -> str:
+        """The host of its origin; "" for none."""
+        return host_in(self.origin)
 
     @property
     def base(self) -> str:

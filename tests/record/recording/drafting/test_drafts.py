@@ -466,7 +466,7 @@ def test_requests_that_call_no_model_become_routes():
     listing = replace(answer([user("x")], "y"), method="GET")
     preflight = replace(listing, method="OPTIONS")
     draft, skipped, other = drafts([listing, preflight, answer([user("hello")], "hi")])
-    assert draft.scenario.route == RouteSpec("GET", "/v1/chat/completions")
+    assert draft.scenario.route == RouteSpec("GET", "/v1/chat/completions", "api.odd.test")
     assert draft.scenario.turns[0].answer.status == 200
     assert draft.report[0].outcome == "neutral"
     assert skipped.scenario is None

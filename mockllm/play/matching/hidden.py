@@ -1,0 +1,83 @@
+"""What tells requests apart whose values a recording hides: eight bits of each hidden value. Pure.
+
+A hidden value has a place: `?name` is a parameter of the query, `{redacted}`, `{redacted2}`, ...
+are segments of the path of a route, and a JSON pointer (RFC 6901) is a string of the body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import parse_qsl
+
+HIDDEN_SEGMENT = "redacted"
+"""The name of the first hidden segment of a path; others have a number after it."""
+
+_KEY = b"mockllm: hidden value"
+_EMAIL = re.compile(r"[^\s@<>\"'(),;:]+@[\w-]+(?:\.[\w-]+)+")
+_PLACEHOLDER = re.compile(r"REDACTED-[0-9]|hidden-[0-9]+x*@mail\.example")
+_NUMBER = re.compile(r"\+?\d[\d ./()-]{6,}\d")
+
+
+def hidden_tag(text: str) -> str:
+    """Eight bits of a text, two hexadecimal digits.
+
+    One value in 256 has the same, so that several recorded ones are told apart, and nobody can
+    find out whether a guess is right. Of a text with addresses or numbers of persons, which can be
+    guessed, only these count: the texts around one address add no bits.
+    """
+    personal = _EMAIL.findall(text) + [re.sub(r"\D", "", found) for found in _NUMBER.findall(text)]
+    value = "\0".join(personal).lower() if personal else text
+    return blake2b(value.encode("utf-8", "surrogatepass"), digest_size=1, key=_KEY).hexdigest()
+
+
+def hidden_parameters(places: Iterable[str]) -> frozenset[str]:
+    """The names of the parameters among some places."""
+    return frozenset(place[1:] for place in places if place.startswith("?"))
+
+
+def hidden_pointers(places: Iterable[str]) -> list[str]:
+    """The JSON pointers among some places."""
+    return [place for place in places if place[:1] in ("", "/")]
+
+
+def hidden_tags(places: Iterable[str], value_at: Callable[[str], str | None]) -> str:
+    """The tags of the values at some places, one after the other; `--` for none.
+
+    Args:
+        value_at: the value at a place; None where a request has none there.
+    """
+    values = map(value_at, places)
+    return "".join("--" if value is None else hidden_tag(value) for value in values)
+
+
+def is_hidden_value(tag: str, text: str) -> bool:
+    """Whether a text has a tag, or is a placeholder: the recorded request itself is found, too."""
+    return hidden_tag(text) == tag or _PLACEHOLDER.search(text) is not None
+
+
+def values_of_parameters(query: str) -> dict[str, str]:
+    """The values of a query by the places of its parameters, several of one name together."""
+    values: dict[str, list[str]] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        values.setdefault(f"?{name}", []).append(value)
+    return {place: "\0".join(of_name) for place, of_name in values.items()}
+
+
+def string_at(value: Any, pointer: str) -> str | None:
+    """The string that a JSON pointer leads to; None where there is none."""
+    for key in pointer_keys(pointer):
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return None
+    return value if isinstance(value, str) else None
+
+
+def pointer_keys(pointer: str) -> list[str]:
+    """The keys of a JSON pointer (RFC 6901)."""
+    return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
