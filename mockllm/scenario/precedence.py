@@ -75,15 +75,13 @@ def routes_of_several_hosts(scenarios: Iterable[Scenario]) -> Iterator[tuple[Sce
         routes = [scenario.route for scenario in same if scenario.route is not None]
         hosts = sorted({route.host for route in routes})
         if len(hosts) > 1:
-            yield (
-                same[-1],
-                (
-                    f"{routes[0].method} {routes[0].path} has answers of {len(hosts)} hosts, "
-                    f"{', '.join(hosts)}, and a client with a base URL of mockllm does not say which "
-                    "of them it means: it gets any. Intercept the hosts, or serve the answers of each "
-                    "from a folder of its own"
-                ),
+            route = f"{routes[0].method} {routes[0].path}"
+            warning = (
+                f"{route} has answers of {len(hosts)} hosts, {', '.join(hosts)}, and a client with "
+                "a base URL of mockllm does not say which of them it means: it gets any. Intercept "
+                "the hosts, or serve the answers of each from a folder of its own"
             )
+            yield same[-1], warning
 
 
 def scenario_key(scenario: Scenario) -> Hashable:
