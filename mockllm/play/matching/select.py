@@ -7,7 +7,7 @@ so that a conversation goes on whatever the user says. Of several scenarios the 
 conditions wins, then the one that begins latest, then `mockllm.scenario.precedence` breaks the tie.
 
 A request that was recorded gets the turn that was recorded from it, if the conditions of its
-scenario still hold and no authored scenario with more conditions matches. Several recordings of the
+scenario still hold (of a later turn those on headers) and no authored scenario with more conditions matches. Several recordings of the
 same request, or with equally good conditions, are played in their order: `Selection.recordings`.
 """
 
@@ -478,12 +478,17 @@ class Search:
         """The turns that were recorded from this very request: of the scenario that the request
         names, or of those whose conditions hold."""
         turns = self.served.recorded_turns(self.request)
-        return tuple(turn for turn in turns if self._is_found(turn[0], named)) if turns else ()
+        return tuple(turn for turn in turns if self._is_found(*turn, named)) if turns else ()
 
-    def _is_found(self, scenario: Scenario, named: Scenario | None) -> bool:
+    def _is_found(self, scenario: Scenario, index: int, named: Scenario | None) -> bool:
         match = scenario.match
         if named is not None:
             return scenario.name == named.name
+        if match is not None and index > 0:
+            # The digest says more of a later turn than conditions that tell first turns apart, and
+            # the turn may go over another API. It says nothing of headers.
+            own = Match(headers=match.headers)
+            return first_problem(judged_match(own, self.request, self.headers)) is None
         if match is None:  # only its own request finds it
             return scenario.plays_over(self.request.api)
         users = [message for message in self.request.messages if message.role == "user"]

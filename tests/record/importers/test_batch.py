@@ -411,3 +411,16 @@ def test_what_json_does_not_have_is_no_condition(tmp_path: Path, out: Path) -> N
     assert first.match.body == {"b": 1}
     assert first.turns[0].answer is not None
     assert first.turns[0].answer.kind == "text"
+
+
+def test_a_later_turn_is_found_by_its_request_alone(tmp_path: Path, out: Path) -> None:
+    """The conditions that tell first turns apart are those of first requests: a later one may go
+    without these fields, or over another API."""
+    more = [*HELLO, model("hi"), user("more")]
+    files = [
+        cassette(tmp_path / "a.yaml", answer(HELLO, "hi", temperature=0), answer(more, "yes")),
+        cassette(tmp_path / "b.yaml", answer(HELLO, "hi", temperature=1), answer(more, "no")),
+    ]
+    assert not lost(imported(out, *files))
+    scenarios = {scenario.name: scenario for scenario in load(out)}
+    assert [len(scenario.turns) for scenario in scenarios.values()] == [2, 2]
