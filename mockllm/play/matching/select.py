@@ -7,8 +7,9 @@ so that a conversation goes on whatever the user says. Of several scenarios the 
 conditions wins, then the one that begins latest, then `mockllm.scenario.precedence` breaks the tie.
 
 A request that was recorded gets the turn that was recorded from it, if the conditions of its
-scenario still hold (of a later turn those on headers) and no authored scenario with more conditions matches. Several recordings of the
-same request, or with equally good conditions, are played in their order: `Selection.recordings`.
+scenario still hold (of a later turn those on headers) and no authored scenario with more conditions
+matches. Several recordings of the same request, or with equally good conditions, are played in
+their order: `Selection.recordings`.
 """
 
 from __future__ import annotations

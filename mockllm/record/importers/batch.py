@@ -222,9 +222,8 @@ class _Batch:
         written = {(line.scenario, line.turn) for line in lines.values()}
         if not written:
             return
-        scenarios = {scenario.name: scenario for scenario in self.existing}
-        drafted = (draft.scenario for draft in self._written)
-        scenarios |= {scenario.name: scenario for scenario in drafted if scenario is not None}
+        # Those of the files, not of the drafts: what is asked is what a replay will do.
+        scenarios = {scenario.name: scenario for scenario in self._folder.scenarios()}
         player, session = player_of(scenarios, self._written), Session("import")
         reasons: dict[str, str] = {}
         for exchange, _ in with_progress(self.exchanges, "recordings found again", progress):
