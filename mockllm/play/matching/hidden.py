@@ -17,7 +17,7 @@ HIDDEN_SEGMENT = "redacted"
 
 _KEY = b"mockllm: hidden value"
 _EMAIL = re.compile(r"[^\s@<>\"'(),;:]+@[\w-]+(?:\.[\w-]+)+")
-_PLACEHOLDER = re.compile(r"REDACTED-[0-9]|hidden-[0-9]+x*@mail\.example")
+_PLACEHOLDER = re.compile(r"(?:REDACTED-[0-9]+x*|hidden-[0-9]+x*@mail\.example)+")
 _NUMBER = re.compile(r"\+?\d[\d ./()-]{6,}\d")
 
 
@@ -81,3 +81,11 @@ def string_at(value: Any, pointer: str) -> str | None:
 def pointer_keys(pointer: str) -> list[str]:
     """The keys of a JSON pointer (RFC 6901)."""
     return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+
+
+def meets_hidden(recorded: str, sent: str) -> bool:
+    """Whether a text is a recorded one, but for what is hidden of that."""
+    if _PLACEHOLDER.search(recorded) is None:
+        return False
+    parts = (re.escape(part) for part in _PLACEHOLDER.split(recorded))
+    return re.fullmatch("(?s:.+?)".join(parts), sent) is not None

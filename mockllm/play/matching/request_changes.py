@@ -1,0 +1,157 @@
+"""How a request differs from the one that a recording was made from, in lines for people. Pure.
+
+    messages[0].content: "Be kind." → "Be evil."
+    tools: + drop_table, - get_weather
+    temperature: 0 → 1.9
+
+The order of fields does not count, nor null against no field, nor what a recording ignores or
+hides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mockllm.core.jsontext import compact
+from mockllm.play.matching.hidden import meets_hidden
+from mockllm.scenario.ignoring import normal_value
+from mockllm.scenario.model import Ignored
+from mockllm.wire.protocols.values import json_value
+
+MOST_CHANGES = 20
+"""Further changes of one request are counted."""
+
+_SHOWN = 60
+"""Characters of a value."""
+
+_BEFORE = 15
+"""Characters that are shown before the first difference of long texts."""
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NOTHING: Any = object()
+"""In place of a value that one of the requests does not have."""
+
+
+def request_changes(
+    recorded: Any, sent: Any, ignore: Ignored = (), unimportant: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    """The differences between two requests, each with its path; none where they ask for the same.
+
+    Args:
+        recorded: a JSON value, with placeholders for what a recording hides.
+        sent: the JSON value of the request that got the recording.
+        ignore: that of the recording.
+        unimportant: names of fields at the top that versions of SDKs add and leave out.
+    """
+    sides = [normal_value(ignore, value) for value in (recorded, sent)]
+    if sides[0] == sides[1]:
+        return ()
+    changes = list(_changes("", *(_without(side, unimportant) for side in sides)))
+    if len(changes) <= MOST_CHANGES:
+        return tuple(changes)
+    return (*changes[:MOST_CHANGES], f"and {len(changes) - MOST_CHANGES} more")
+
+
+def _without(value: Any, names: frozenset[str]) -> Any:
+    if not isinstance(value, dict) or not names & value.keys():
+        return value
+    return {name: item for name, item in value.items() if name not in names}
+
+
+def _changes(path: str, recorded: Any, sent: Any) -> Iterator[str]:
+    if _is_same(recorded, sent):
+        return
+    match recorded, sent:
+        case str(), str():
+            yield from _text_changes(path, recorded, sent)
+        case Mapping(), Mapping():
+            for key in dict.fromkeys((*recorded, *sent)):
+                step = key if _PLAIN.fullmatch(key) else f"[{compact(key)}]"
+                inner = f"{path}.{step}" if path and step[0] != "[" else f"{path}{step}"
+                yield from _changes(inner, recorded.get(key), sent.get(key))
+        case list(), list():
+            yield from _list_changes(path, recorded, sent)
+        case _:
+            yield _line(path, recorded, sent)
+
+
+def _is_same(recorded: Any, sent: Any) -> bool:
+    """Whether two values are equal, and of one JSON type: `1` is not `true`."""
+    if isinstance(recorded, bool) or isinstance(sent, bool):
+        return recorded is sent
+    return bool(recorded == sent) and not isinstance(recorded, Mapping | list)
+
+
+def _text_changes(path: str, recorded: str, sent: str) -> Iterator[str]:
+    """Of two texts that hold JSON, as arguments do, the changes inside."""
+    if meets_hidden(recorded, sent):
+        return
+    if recorded[:1] in ("{", "[") and sent[:1] == recorded[:1]:
+        inside = [json_value(side.encode("utf-8", "surrogatepass")) for side in (recorded, sent)]
+        if None not in inside:
+            yield from _changes(path, *inside)
+            return
+    yield _line(path, recorded, sent)
+
+
+def _list_changes(path: str, recorded: Sequence[Any], sent: Sequence[Any]) -> Iterator[str]:
+    before, after = _names(recorded), _names(sent)
+    if not before or not after:
+        for index in range(max(len(recorded), len(sent))):
+            pair = (side[index] if index < len(side) else _NOTHING for side in (recorded, sent))
+            yield from _changes(f"{path}[{index}]", *pair)
+        return
+    changed = [f"+ {name}" for name in after if name not in before]
+    changed += [f"- {name}" for name in before if name not in after]
+    if changed:
+        yield f"{path}: {', '.join(changed)}"
+    for name, item in before.items():
+        if name in after:
+            yield from _changes(f"{path}.{name}", item, after[name])
+
+
+def _names(items: Sequence[Any]) -> dict[str, Any] | None:
+    """Items by their names, as tools have them; None where any has none, or two have one."""
+    named: dict[str, Any] = {}
+    for item in items:
+        name = _name(item)
+        if name is None or name in named:
+            return None
+        named[name] = item
+    return named
+
+
+def _name(item: Any) -> str | None:
+    """The name of a tool: its own, or that of the only object in it."""
+    if not isinstance(item, Mapping) or "role" in item:
+        return None
+    inner = [value for value in item.values() if isinstance(value, Mapping)]
+    names = [value.get("name") for value in (item, *inner)]
+    return next((name for name in names if isinstance(name, str)), None)
+
+
+def _line(path: str, recorded: Any, sent: Any) -> str:
+    before, after = (_written(value) for value in (recorded, sent))
+    if isinstance(recorded, str) and isinstance(sent, str):
+        before, after = _from_difference(before, after)
+    return f"{path or 'body'}: {_short(before)} → {_short(after)}"
+
+
+def _written(value: Any) -> str:
+    return "nothing" if value is _NOTHING or value is None else compact(value)
+
+
+def _from_difference(before: str, after: str) -> tuple[str, str]:
+    """Two long texts from shortly before their first difference on."""
+    if max(len(before), len(after)) <= _SHOWN:
+        return before, after
+    pairs = enumerate(zip(before, after, strict=False))
+    first = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
+    start = max(0, first - _BEFORE)
+    return (before, after) if start < 2 else (f"…{before[start:]}", f"…{after[start:]}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
