@@ -6,6 +6,8 @@ no times of chunks and are not read.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -25,6 +27,7 @@ from mockllm.record.importers.reading import (
     whole,
 )
 from mockllm.record.redaction.credentials import masked_url
+from mockllm.wire.protocols.values import json_value as json_or_none
 
 
 def read(path: Path) -> list[Entry]:
@@ -34,12 +37,16 @@ def read(path: Path) -> list[Entry]:
         UsageError: the file is no HTTP archive.
     """
     match json_value(contents(path), path):
-        case {"log": {"entries": list(entries)}}:
-            return [_exchange(entry, f"{path}#{number}") for number, entry in enumerate(entries, 1)]
+        case {"log": {"entries": list(entries)} as log}:
+            body = _chunk_bytes if _is_by_polly(log) else _text
+            return [
+                _exchange(entry, f"{path}#{number}", body)
+                for number, entry in enumerate(entries, 1)
+            ]
     raise UsageError(f"{path} is no HTTP archive: it has no 'log' with a list of 'entries'")
 
 
-def _exchange(entry: Any, source: str) -> Entry:
+def _exchange(entry: Any, source: str, body: Callable[[dict[str, Any], str], bytes]) -> Entry:
     match entry:
         case {"request": dict(request), "response": dict(response)}:
             pass
@@ -65,7 +72,7 @@ def _exchange(entry: Any, source: str) -> Entry:
             _request_body(request.get("postData")),
             status,
             header_pairs(response.get("headers")),
-            whole(_text(content, "encoding")),
+            whole(body(content, "encoding")),
             at=timestamp(entry.get("startedDateTime")),
             source=source,
             reason=reason_of(status, response.get("statusText")),
@@ -78,6 +85,27 @@ def _exchange(entry: Any, source: str) -> Entry:
 def _text(content: dict[str, Any], encoding: str) -> bytes:
     text = content["text"]
     return from_base64(text) if content.get(encoding) == "base64" else body_bytes(text)
+
+
+def _is_by_polly(log: dict[str, Any]) -> bool:
+    creator = log.get("creator")
+    return isinstance(creator, dict) and creator.get("name") == "Polly.JS"
+
+
+_HEX = re.compile(r"(?:[0-9a-f]{2})*")
+
+
+def _chunk_bytes(content: dict[str, Any], encoding: str) -> bytes:
+    """A body as Polly.js keeps one that is compressed or no text: a JSON list of its chunks, in
+    base64, or in hexadecimal digits where no encoding is named (Polly.js before version 5)."""
+    chunks = json_or_none(content["text"])
+    if not isinstance(chunks, list) or not all(isinstance(chunk, str) for chunk in chunks):
+        return _text(content, encoding)
+    if content.get(encoding) == "base64":
+        return b"".join(map(from_base64, chunks))
+    if chunks and all(map(_HEX.fullmatch, chunks)):
+        return b"".join(map(bytes.fromhex, chunks))
+    return _text(content, encoding)
 
 
 def _request_body(data: Any) -> bytes:

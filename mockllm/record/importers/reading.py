@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from mockllm.core.errors import WireError
-from mockllm.core.http import TimedBytes, unusual_reason
+from mockllm.core.http import TimedBytes, host_in, unusual_reason
 from mockllm.core.jsontext import json_bytes
+from mockllm.core.text import display
 from mockllm.play.tapes.captured import Captured
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.values import utf8_text
@@ -36,8 +37,10 @@ def as_sent(exchange: Captured) -> Captured:
     decompressed.
 
     Raises:
-        WireError: the request cannot be decompressed.
+        WireError: its URL is none of a service, or the request cannot be decompressed.
     """
+    if not host_in(exchange.url):
+        raise WireError(f"{display(exchange.url)} is no URL of a service")
     exchange = replace(
         exchange,
         method=exchange.method.upper(),

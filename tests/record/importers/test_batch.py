@@ -121,13 +121,24 @@ def test_a_secret_in_a_path_is_a_placeholder_of_the_route(tmp_path: Path, out: P
     assert not any(PATH_KEY.encode() in content for content in files_in(out).values())
 
 
-@pytest.mark.parametrize("url", ["googleapis.com", "https://x.example/_mockllm/y"])
-def test_what_no_route_can_be_is_a_line_of_the_report(tmp_path: Path, out: Path, url: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("googleapis.com", "'googleapis.com' is no URL of a service"),
+        ("https://[x.example/y", "'https://[x.example/y' is no URL of a service"),
+        ("https://x.example:port/y", "'https://x.example:port/y' is no URL of a service"),
+        ("data:text/plain,hello", "'data:text/plain,hello' is no URL of a service"),
+        ("https://x.example/_mockllm/y", "no route has the path"),
+    ],
+)
+def test_what_no_route_can_be_is_a_line_of_the_report(
+    tmp_path: Path, out: Path, url: str, reason: str
+) -> None:
     """The loader refuses such a route, so none is written; the others of the file are imported."""
     odd = replace(exchange(b"{}", [b"{}"]), url=url)
     results = imported(out, cassette(tmp_path / "a.yaml", odd, answer(HELLO, "hi")))
     assert [result.line.outcome for result in results] == ["skipped", "neutral"]
-    assert "no route has the path" in results[0].line.description
+    assert reason in results[0].line.description
     assert [texts(scenario) for scenario in load(out)] == [["hi"]]
 
 

@@ -35,9 +35,10 @@ def entry(content=None, post=None, **response):
     }
 
 
-def read(tmp_path, *entries):
+def read(tmp_path, *entries, creator="browser"):
     path = tmp_path / "a.har"
-    path.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
+    log = {"version": "1.2", "creator": {"name": creator}, "entries": entries}
+    path.write_text(json.dumps({"log": log}))
     return har.read(path)
 
 
@@ -143,3 +144,28 @@ def test_files_that_are_no_archive(tmp_path, text):
     path.write_text(text)
     with pytest.raises(UsageError, match=r"a\.har"):
         har.read(path)
+
+
+@pytest.mark.parametrize("chunks", [1, 3])
+@pytest.mark.parametrize("encoding", ["base64", None])
+def test_polly_keeps_chunks(tmp_path, encoding, chunks):
+    """Polly.js writes a compressed body as a list of chunks, in base64 or (before version 5) hex.
+    Another archive with such a text has the text."""
+    data = gzip.compress(STREAM.encode())
+    size = -(-len(data) // chunks)
+    parts = [data[at : at + size] for at in range(0, len(data), size)]
+    texts = [base64.b64encode(one).decode() if encoding else one.hex() for one in parts]
+    content = {"text": json.dumps(texts)} | ({"encoding": encoding} if encoding else {})
+    headers = [{"name": "Content-Encoding", "value": "gzip"}]
+    one_entry = entry(content, headers=headers)
+    (one,) = read(tmp_path, one_entry, creator="Polly.JS")
+    assert one.plain().body == STREAM.encode()
+    (other,) = read(tmp_path, one_entry)
+    assert isinstance(other, Unread) or other.body == json.dumps(texts).encode()
+
+
+@pytest.mark.parametrize("text", ["[]", "[1]", '["abc", "ab"]', "plain", "[", '["zz"]'])
+def test_polly_keeps_plain_texts(tmp_path, text):
+    """A text that is no list of chunks is the body."""
+    (one,) = read(tmp_path, entry({"text": text}), creator="Polly.JS")
+    assert one.body == text.encode()
