@@ -6,7 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mockllm.checking.conversations.histories import call_results, expected_failures, sent_back
-from mockllm.checking.conversations.remarks import calls_offered, kept_of_before
+from mockllm.checking.conversations.remarks import (
+    calls_offered,
+    kept_of_before,
+    requests_unchanged,
+)
 from mockllm.checking.conversations.retries import RETRY_RULES, extra_requests
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
 from mockllm.checking.conversations.session_history import (
@@ -323,12 +327,13 @@ JUDGES: tuple[Judge, ...] = (
     extra_requests,
     kept_of_before,
     calls_offered,
+    requests_unchanged,
     _request_valid,
 )
 """The judges of all invariants. `_request_valid` comes last: it judges only requests for which no
 other one has a violation."""
 
-REMARKS = frozenset(("system-kept", "tools-kept", "call-offered"))
+REMARKS = frozenset(("system-kept", "tools-kept", "call-offered", "request-unchanged"))
 """The invariants that are remarks where they are not required."""
 
 ON_REQUEST = frozenset(("extra-request", "text-in-history", *RETRY_RULES, *REMARKS))

@@ -1,5 +1,6 @@
 """Remarks on things that good clients do on purpose and others by mistake: what a request lost of
-the one before it, and answers that call what it does not offer. Pure.
+the one before it, answers that call what it does not offer, and recordings that answer another
+request than theirs. Pure.
 
 An agent leaves out its tools to get a last answer, and a scenario calls an unknown tool to see what
 a client does. So these are remarks; a verdict counts them only where they are required.
@@ -29,6 +30,22 @@ def kept_of_before(record: JudgedSession) -> Violations:
             yield violation("system-gone", step, number=before[-1].number)
         if not step.request.tools and all(answer.request.tools for answer in before):
             yield violation("tools-gone", step, number=before[-1].number)
+
+
+_MOST_CHANGES = 3
+
+
+def requests_unchanged(record: JudgedSession) -> Violations:
+    """A request that got the recording of another one: what has become of the prompt, the tools or
+    a result since then is not what the recorded service answered."""
+    for exchange in record.journal:
+        played = exchange.played
+        if played.changes and played.turn is not None:
+            changes = "; ".join(played.changes[:_MOST_CHANGES])
+            if len(played.changes) > _MOST_CHANGES:
+                changes += f"; and {len(played.changes) - _MOST_CHANGES} more"
+            recording = f"turn {played.turn + 1} of {played.scenario}"
+            yield violation("request-changed", exchange, recording=recording, changes=changes)
 
 
 def calls_offered(record: JudgedSession) -> Violations:

@@ -275,14 +275,16 @@ class Violation:
         return f"{self.invariant}, request {self.exchange}: {self.message}"
 
 
-def violation(name: str, where: RoundTrip | Step, /, **values: object) -> Violation:
-    """A violation in a request, or in a round trip of it.
+def violation(name: str, where: RoundTrip | Step | Exchange, /, **values: object) -> Violation:
+    """A violation in a request, which may be for no answer of a model, or in a round trip of it.
 
     Args:
         name: of the mistake, in `violations.yaml`.
         values: what its sentence is filled with.
     """
     ((invariant, sentence),) = table("conversations/violations.yaml")[name].items()
+    if isinstance(where, Exchange):
+        return Violation(invariant, where.number, sentence.format(**values))
     step = where.step if isinstance(where, RoundTrip) else where
     return Violation(invariant, step.number, sentence.format(**values), where.location)
 

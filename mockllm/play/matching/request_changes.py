@@ -12,13 +12,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
+from urllib.parse import urlsplit
 
+from mockllm.core.errors import MockLLMError
 from mockllm.core.jsontext import compact
+from mockllm.core.request import Request
 from mockllm.play.matching.hidden import meets_hidden
+from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.tapes.captured import Captured, detect_api, request_of
 from mockllm.scenario.ignoring import normal_value
-from mockllm.scenario.model import Ignored
+from mockllm.scenario.model import Ignored, Recorded
+from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.values import json_value
+
+_MADE_UP: Ignored = ("uuid",)
+"""What clients make up anew for each run; digests leave it out, too."""
 
 MOST_CHANGES = 20
 """Further changes of one request are counted."""
@@ -34,6 +44,49 @@ _NOTHING: Any = object()
 """In place of a value that one of the requests does not have."""
 
 
+def changes_of_call(
+    exchange: Captured, request: Request, body: bytes, recorded: Recorded
+) -> tuple[str, ...]:
+    """The differences of a request for an answer of a model from the recorded one.
+
+    Args:
+        exchange: the recorded one.
+        body: of the request, as it came.
+    """
+    if not exchange.method or (exchange.request_body == body and "model" in request.body):
+        return ()
+    try:
+        found = detect_api(exchange)
+        before = request_of(exchange.plain_request(), found)
+    except (MockLLMError, AssertionError):  # a tape that somebody has changed
+        return ()
+    old, new = ({"model": each.model, **each.body} for each in (before, request))
+    unimportant = frozenset(PROTOCOLS[request.api].client.usage)
+    return request_changes(old, new, (*recorded.ignore, *_MADE_UP), unimportant)
+
+
+def changes_of_route(
+    exchange: Captured, request: RouteRequest, recorded: Recorded
+) -> tuple[str, ...]:
+    """The differences of a request that calls no model from the recorded one."""
+    parts = urlsplit(exchange.url)
+    same = exchange.request_body == request.body and parts.query == request.query
+    if not exchange.method or same:
+        return ()
+    headers = dict(exchange.request_headers)
+    body = exchange.plain_request().request_body
+    place = exchange.method, parts.path, parts.query
+    old, new = map(_route_value, (RouteRequest(*place, headers, body), request))
+    return request_changes(old, new, (*recorded.ignore, *_MADE_UP))
+
+
+def _route_value(request: RouteRequest) -> Any:
+    body = request.fields
+    if body is None and request.body:
+        body = f"{len(request.body)} bytes, {blake2b(request.body, digest_size=4).hexdigest()}"
+    return {"query": dict(request.parameters), "body": body}
+
+
 def request_changes(
     recorded: Any, sent: Any, ignore: Ignored = (), unimportant: frozenset[str] = frozenset()
 ) -> tuple[str, ...]:
@@ -45,10 +98,11 @@ def request_changes(
         ignore: that of the recording.
         unimportant: names of fields at the top that versions of SDKs add and leave out.
     """
-    sides = [normal_value(ignore, value) for value in (recorded, sent)]
-    if sides[0] == sides[1]:
-        return ()
-    changes = list(_changes("", *(_without(side, unimportant) for side in sides)))
+    try:
+        sides = (normal_value(ignore, value) for value in (recorded, sent))
+        changes = list(_changes("", *(_without(side, unimportant) for side in sides)))
+    except RecursionError:  # JSON may be as deep as it can be read
+        return ("body: it is nested too deeply to be compared",)
     if len(changes) <= MOST_CHANGES:
         return tuple(changes)
     return (*changes[:MOST_CHANGES], f"and {len(changes) - MOST_CHANGES} more")
@@ -70,11 +124,17 @@ def _changes(path: str, recorded: Any, sent: Any) -> Iterator[str]:
             for key in dict.fromkeys((*recorded, *sent)):
                 step = key if _PLAIN.fullmatch(key) else f"[{compact(key)}]"
                 inner = f"{path}.{step}" if path and step[0] != "[" else f"{path}{step}"
-                yield from _changes(inner, recorded.get(key), sent.get(key))
+                yield from _changes(inner, *(_field(side, key) for side in (recorded, sent)))
         case list(), list():
             yield from _list_changes(path, recorded, sent)
         case _:
             yield _line(path, recorded, sent)
+
+
+def _field(value: Mapping[str, Any], name: str) -> Any:
+    """The value of a field; null is no value."""
+    item = value.get(name)
+    return _NOTHING if item is None else item
 
 
 def _is_same(recorded: Any, sent: Any) -> bool:
@@ -140,7 +200,7 @@ def _line(path: str, recorded: Any, sent: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    return "nothing" if value is _NOTHING or value is None else compact(value)
+    return "nothing" if value is _NOTHING else compact(value)
 
 
 def _from_difference(before: str, after: str) -> tuple[str, str]:

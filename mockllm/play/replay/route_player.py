@@ -21,7 +21,7 @@ from mockllm.play.matching.index import SCENARIO_HEADER
 from mockllm.play.matching.route_selection import RouteIndex, RouteRequest
 from mockllm.play.replay.call import Answered
 from mockllm.play.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
-from mockllm.play.replay.compilation.tape_player import Recordings
+from mockllm.play.replay.compilation.tape_player import RecordedAnswer, Recordings
 from mockllm.play.replay.filling import fill, route_values
 from mockllm.play.replay.route_jobs import RouteJobs
 from mockllm.play.replay.sessions.exchange import Played
@@ -119,6 +119,7 @@ class RoutePlayer:
             turn=index,
             position=index,
             recorded=recorded.why,
+            changes=_changes(request, turn, recorded),
             repeated=unplayed is None and turn.recorded is not None,
         )
         answered = Answered(answer, played)
@@ -144,6 +145,15 @@ class RoutePlayer:
             answer = route_answer(turn, content)
             self._kept[key] = answer
         return answer
+
+
+def _changes(request: RouteRequest, turn: TurnSpec, recorded: RecordedAnswer) -> tuple[str, ...]:
+    """The differences of a request from the one that its recording was made from."""
+    if recorded.of is None or turn.recorded is None:
+        return ()
+    from mockllm.play.matching.request_changes import changes_of_route
+
+    return changes_of_route(recorded.of, request, turn.recorded)
 
 
 def route_answer(turn: TurnSpec, content: bytes | None = None) -> HttpAnswer:

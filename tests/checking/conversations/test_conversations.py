@@ -75,8 +75,10 @@ def test_a_bad_client_breaks_exactly_one_invariant(bad, api, strict):
 
 
 def test_every_invariant_has_a_bad_client():
-    """Each invariant of conversations is broken by at least one of the bad clients."""
-    assert {name for _, name in BAD.values()} == set(CONVERSATION_INVARIANTS)
+    """Each invariant of conversations is broken by at least one of the bad clients; that of
+    recordings in tests of its own."""
+    broken = {name for _, name in BAD.values()} | {"request-unchanged"}
+    assert broken == set(CONVERSATION_INVARIANTS)
 
 
 @every_api

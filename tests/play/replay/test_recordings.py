@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,13 +78,20 @@ def test_a_recording_is_played(record: Callable[..., Scenario]) -> None:
 def test_why_a_recording_is_not_played(record: Callable[..., Scenario]) -> None:
     """One reason each, the first that holds, and no answer."""
     assert played(SCENARIO) == RecordedAnswer(None, "", ())
+
+    def why(*args: Any, **named: Any) -> tuple[str, int, bytes]:
+        found = played(*args, **named)
+        assert found.answer is None
+        assert found.of is not None
+        return found.why, found.duration, found.of.body
+
     stream, body = record(STREAM), record(BODY, name="s.2.jsonl")
     edited = record(STREAM, edited=True, name="s.3.jsonl")
-    assert played(stream, "gemini") == RecordedAnswer(None, "other api", duration=3)
-    assert played(stream, stream=False) == RecordedAnswer(None, "not streamed", duration=3)
-    assert played(body, "responses") == RecordedAnswer(None, "streamed", duration=2)
-    assert played(edited) == RecordedAnswer(None, "edited", duration=3)
-    assert played(stream, quirks=True) == RecordedAnswer(None, "quirks", duration=3)
+    assert why(stream, "gemini") == ("other api", 3, b"")
+    assert why(stream, stream=False) == ("not streamed", 3, b"")
+    assert why(body, "responses") == ("streamed", 2, b"")
+    assert why(edited) == ("edited", 3, b"")
+    assert why(stream, quirks=True) == ("quirks", 3, b"")
     assert played(edited, "gemini", stream=False, quirks=True).why == "other api"
     assert played(edited, stream=False, quirks=True).why == "not streamed"
     assert played(edited, quirks=True).why == "edited"

@@ -60,12 +60,17 @@ stream, or the other way round (`streamed`); it has `quirks`; the tape is `unrea
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """The recorded answer, or None with the reason why it is not played."""
+    """The recorded answer, or None with the reason why it is not played.
+
+    Args:
+        of: what it answered, without its chunks; None where that was not read.
+    """
 
     answer: HttpAnswer | None
     why: Why
     problems: tuple[str, ...] = ()
     duration: int = 0
+    of: Captured | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +80,19 @@ class _Recording:
     Args:
         api, streamed: of the requests that it answers.
         unedited: whether the turn in the YAML is what the tape decodes to.
+        of: what it answers, without its chunks.
     """
 
     api: str
     streamed: bool
     unedited: bool
     answer: HttpAnswer
+    of: Captured
 
     def recorded_answer(self, why: Why) -> RecordedAnswer:
         times = self.answer.times
         answer = self.answer if why == "exact" else None
-        return RecordedAnswer(answer, why, duration=times[-1] if times else 0)
+        return RecordedAnswer(answer, why, duration=times[-1] if times else 0, of=self.of)
 
 
 _Key = tuple[str, int, str]
@@ -97,7 +104,8 @@ class Recordings:
     def __init__(self, *, max_bytes: int = 128 * 1024 * 1024) -> None:
         # Twice: a kept answer has its bytes whole and event by event.
         self._recordings: LRUCache[_Key, _Recording] = byte_bounded(
-            max_bytes, lambda recording: 2 * len(recording.answer.encoded)
+            max_bytes,
+            lambda recording: 2 * len(recording.answer.encoded) + len(recording.of.request_body),
         )
 
     def play(
@@ -193,11 +201,13 @@ def _read_recording(
     if decoded is None and protocol is not None and tape.exchange.status < 400:
         decoded = recorded_turn(tape.exchange.plain(), protocol, streamed=tape.streamed)
     unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
+    of = replace(tape.exchange, chunks=())
     if decoded is None:
-        return _Recording(tape.api, tape.streamed, unedited, answer(tape.exchange))
+        recorded = answer(tape.exchange)
+        return _Recording(tape.api, tape.streamed, unedited, recorded, of)
     recorded = answer(tape.exchange, decoded.id or None)
     recorded = replace(recorded, generated=count_generated((decoded.turn,), recorded.times))
-    return _Recording(tape.api, tape.streamed, unedited, recorded)
+    return _Recording(tape.api, tape.streamed, unedited, recorded, of)
 
 
 def load(recorded: Recorded) -> Tape:

@@ -60,6 +60,7 @@ _FACTS = {
         "received.connection",
         "played.recorded",
         "played.repeated",
+        "played.changes",
     )
 }
 """The fields of an entry in JSON, besides its headers and its body, and where it has them."""
@@ -111,6 +112,8 @@ class Played:
             `mockllm.play.replay.compilation.tape_player.Why`; "" for a turn without a recording.
         repeated: whether every recording of this very request had been played in the session
             before, so that the last one was played again.
+        changes: how the request differs from the one that its recording was made from, as
+            `mockllm.play.matching.request_changes` has it.
         retry_after: how long the answer says to wait before the next try, in seconds; None where
             it does not say it.
         missed: why a requested fault cannot strike; "" where it can.
@@ -133,6 +136,7 @@ class Played:
     quirks: tuple[str, ...] = ()
     recorded: str = ""
     repeated: bool = False
+    changes: tuple[str, ...] = ()
     retry_after: float | None = None
     missed: str = ""
     answer_id: str | None = None
