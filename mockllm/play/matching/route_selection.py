@@ -181,14 +181,19 @@ class RouteIndex:
 
     def fits_whole(self, method: str, path: str, host: str) -> bool:
         """Whether a route without placeholders is exactly this one."""
-        wanted = RouteSpec(method, normal_path(path), host)
-        return any(_is_at(route, wanted) and route.path == wanted.path for route, _ in self._routes)
+        normal = normal_path(path)
+        routes = (fit.scenario.route for fit in self.fitting(method, path, host) if fit.how == 2)
+        return any(route is not None and normal_path(route.path) == normal for route in routes)
 
-    def _fitting(self, wanted: RouteSpec) -> Iterator[_Fit]:
-        for route, scenario in self._routes:
-            fit = _fit(scenario, route.path, wanted.path) if _is_at(route, wanted) else None
-            if fit is not None:
-                yield fit
+    def _fitting(self, wanted: RouteSpec) -> list[_Fit]:
+        fits = [
+            (route.host, fit)
+            for route, scenario in self._routes
+            if route.method == wanted.method
+            and (fit := _fit(scenario, route.path, wanted.path)) is not None
+        ]
+        own = [fit for host, fit in fits if host == wanted.host or not (host and wanted.host)]
+        return own or [fit for host, fit in fits if _stands_in(host) or _stands_in(wanted.host)]
 
     def select(
         self, request: RouteRequest, named: str | None = None
@@ -238,10 +243,13 @@ class RouteIndex:
         return "; ".join(reasons[:NEAREST]) + more
 
 
-def _is_at(route: RouteSpec, wanted: RouteSpec) -> bool:
-    """Whether a route has the method of a request, and its host where both are known."""
-    same_host = route.host == wanted.host or not (route.host and wanted.host)
-    return route.method == wanted.method and same_host
+_LOOPBACK = re.compile(r"(?:localhost|127\.[\d.]+|\[::1\])(?::\d+)?")
+
+
+def _stands_in(host: str) -> bool:
+    """Whether a host is this machine: something stands there for a service, a gateway or a fake, in
+    one run and not in the next."""
+    return _LOOPBACK.fullmatch(host) is not None
 
 
 def _overrides(best: Scenario, recorded: Sequence[tuple[Scenario, int]]) -> bool:

@@ -170,13 +170,23 @@ def test_a_client_with_a_base_url_does_not_say_which_host_it_means(tmp_path: Pat
     assert answers(player, sent(one, host="api.three.test")) == [None]
 
 
+def test_what_was_recorded_of_a_stand_in_is_found_elsewhere(tmp_path: Path) -> None:
+    """A gateway or a fake on this machine stands for a service, at a port that changes. Where the
+    host itself was recorded, its recording answers."""
+    one, other = PAIRS["a port"]
+    player = player_of(tmp_path, one, other)
+    elsewhere = [sent(one, host=host) for host in ("api.one.test", "localhost:9999")]
+    assert answers(player, *elsewhere) == [one.body, other.body]
+    assert answers(player, sent(other), sent(one)) == [other.body, one.body]
+
+
 @pytest.mark.parametrize("kind", PAIRS)
 def test_a_tape_keeps_the_tags(kind: str) -> None:
     """Of what is hidden, and no more; redacting what is redacted changes nothing."""
     for exchange in PAIRS[kind]:
-        clean = Redactor().captured(exchange)
+        clean = Redactor().exchange(exchange)
         tape = load_tape(dump_tape(Tape("", False, clean)), "x.jsonl").exchange
-        assert tape.hidden == clean.hidden == Redactor().captured(clean).hidden
+        assert tape.hidden == clean.hidden == Redactor().exchange(clean).hidden
         assert bool(clean.hidden) == (
             clean.url != exchange.url
             or clean.body != exchange.body
