@@ -88,7 +88,8 @@ class Answers:
             _enter_api(context, endpoint)
             if proxy is not None and forwards_all:
                 await self._read(arrival)
-                chosen = self._forward(arrival, proxy, endpoint.protocol, context.known)
+                known = Played(api=context.api)
+                chosen = self._forward(arrival, proxy, endpoint.protocol, known)
         return chosen
 
     async def _play_route(self, context: RequestContext) -> Chosen | None:
@@ -166,7 +167,8 @@ class Answers:
         protocol, place = endpoint.protocol, endpoint.target
         if arrival.query:
             place = Target(place.segments, place.method, arrival.query)
-        body = await self._read(arrival)
+        most = self._sources.options.max_body
+        body = arrival.body_if_complete(most) or await self._read(arrival)
         if endpoint.operation in _PRIVATE_OPERATIONS:
             self._access.check(arrival.headers, "Look-ups of answers do")
         if protocol.guard is not None and self._sources.options.strict:
@@ -215,7 +217,7 @@ class Answers:
             _enter_api(context, endpoint)
         context.closes = True
         refusal = too_deep(error, arrival.body) or failure(error)
-        answered = sources.refusal(arrival.path, refusal, context.known)
+        answered = sources.refusal(arrival.path, refusal, Played(api=context.api))
         if refusal.status >= 500:
             answered = replace(answered, played=replace(answered.played, outcome="failed"))
         return answered
@@ -227,7 +229,7 @@ class Answers:
 
 def _enter_api(context: RequestContext, endpoint: Endpoint) -> None:
     """Notes the API that answers, or refuses, from here on."""
-    context.known = Played(api=endpoint.protocol.name)
+    context.api = endpoint.protocol.name
     context.target = endpoint.target if endpoint.operation == "generate" else None
 
 

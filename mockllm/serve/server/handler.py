@@ -15,7 +15,7 @@ from aiohttp import web
 
 from mockllm.core.errors import RequestError
 from mockllm.play.replay.call import Answered, refuse
-from mockllm.play.replay.sessions.exchange import Sent
+from mockllm.play.replay.sessions.exchange import Played, Sent
 from mockllm.play.replay.sessions.shared_session import StateAwayError
 from mockllm.serve.interception.headers import ORIGIN_HEADER
 from mockllm.serve.server import stages
@@ -75,7 +75,9 @@ class Handler:
             shown = self._requests.answer(arrival, sent)
             if shown is not None:
                 return await self._delivery.show(arrival, sent, shown)
-        name, refusal = await self._sessions.find(arrival)
+        if self._sources.options.session_in_body is not None:
+            await self._sessions.read_body(arrival, self._sources.options.session_in_body)
+        name, refusal = self._sessions.find(arrival)
         session, player = self._delivery.log.session(name), self._sources.player
         return await self._respond(RequestContext(arrival, session, player, refusal))
 
@@ -130,7 +132,7 @@ class Handler:
         nearest = self._sources.routes.nearest
         shape = nearest(arrival.path) if endpoint is None else endpoint.protocol
         context.closes = closes(error)
-        answered = refuse(shape, error, context.known)
+        answered = refuse(shape, error, Played(api=context.api))
         if error is context.refusal and ORIGIN_HEADER in arrival.headers:
             answered = replace(answered, answer=answered.answer.hidden_from_pages())
         return answered

@@ -10,7 +10,7 @@ from mockllm.core.http import Target
 from mockllm.core.record import record
 from mockllm.play.replay.call import Answered
 from mockllm.play.replay.player import Player
-from mockllm.play.replay.sessions.exchange import NOTHING, Played
+from mockllm.play.replay.sessions.exchange import Played
 from mockllm.play.replay.sessions.session import Session
 from mockllm.serve.server.http.request_reading import Arrival
 from mockllm.serve.server.routing import Endpoint
@@ -44,7 +44,7 @@ class RequestContext:
         player, proxy: of its session.
         refusal: why it belongs to no session, or None.
         endpoint: where method and path lead; None: to no API, or it is not known yet.
-        target, known: what a journal has of it, also if it is refused now.
+        api, target: what a journal has of it, also if it is refused now.
         metered: what it takes of the quotas.
         slot: what it holds of the server's capacity; None where that is not bounded.
         closes: whether the connection has to be closed after the answer.
@@ -56,8 +56,8 @@ class RequestContext:
     refusal: RequestError | None
     proxy: Proxy | None = None
     endpoint: Endpoint | None = None
+    api: str | None = None
     target: Target | None = None
-    known: Played = NOTHING
     metered: MeteredCall | None = None
     slot: Slot | None = None
     closes: bool = False

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from mockllm.core.errors import RequestError
 from mockllm.play.replay.call import Answered, ApiCall
-from mockllm.play.replay.sessions.exchange import Exchange, Sent
+from mockllm.play.replay.sessions.exchange import Exchange, Played, Sent
 from mockllm.play.replay.sessions.shared_session import SharedSession, StateAwayError
 from mockllm.serve.server.answers import refused_at
 from mockllm.serve.server.exchanges import ExchangeLog
@@ -101,7 +101,7 @@ async def take_slot(
         if slot is not None and not slot.taken:
             arrival = context.arrival
             received = arrival.received_request(context.target)
-            played = replace(context.known, outcome="error", problems=(_LEFT,))
+            played = Played("error", problems=(_LEFT,), api=context.api)
             sent = Sent(arrival.clock, client_gone=True)
             exchange = Exchange(received, played, sent, in_use=True)
             log.begin(context.session, exchange)

@@ -191,7 +191,7 @@ def _read_headers(
 
 
 class Arrival:
-    """A request as it came. Nothing changes it but `read`, which reads its body.
+    """A request as it came. Only its methods change it, and who finds its session in its body.
 
     Args:
         request: as aiohttp has it.

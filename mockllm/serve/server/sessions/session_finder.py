@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 from mockllm.core.errors import RequestError
 from mockllm.serve.interception.headers import DEFAULT, ORIGIN_HEADER, RUNNING, RUNNING_HEADER
@@ -39,12 +40,10 @@ class SessionFinder:
         """A session runs no more."""
         self._running = [pair for pair in self._running if pair[0] != session]
 
-    async def find(self, arrival: Arrival) -> tuple[str, RequestError | None]:
+    def find(self, arrival: Arrival) -> tuple[str, RequestError | None]:
         """The name of a request's session, and why the request is refused; None: it is not. Takes
         the origin that a redirected library names from its header."""
         name, refusal = arrival.session, None
-        if name == DEFAULT and self._options.session_in_body is not None:
-            name = await self._name_in_body(arrival, self._options.session_in_body)
         try:
             check_session(name)
         except RequestError as error:
@@ -61,14 +60,14 @@ class SessionFinder:
                 refusal = error
         return name, refusal
 
-    async def _name_in_body(self, arrival: Arrival, pattern: re.Pattern[bytes]) -> str:
-        """The session that the body of a request names."""
-        try:
-            body = await arrival.read(self._options.max_body, self._options.patience)
-        except RequestError:
-            return DEFAULT  # the request is refused for it where it is answered
-        found = pattern.search(body)
-        return DEFAULT if found is None else found[0].decode()
+    async def read_body(self, arrival: Arrival, pattern: re.Pattern[bytes]) -> None:
+        """Takes the session that the body of a request names, if nothing else names one."""
+        if arrival.session == DEFAULT:
+            # A body that cannot be read is refused where the request is answered.
+            with suppress(RequestError):
+                body = await arrival.read(self._options.max_body, self._options.patience)
+                found = pattern.search(body)
+                arrival.session = DEFAULT if found is None else found[0].decode()
 
     def _accept_origin(self, arrival: Arrival, session: str) -> None:
         """Takes the origin that a request names in a header.
