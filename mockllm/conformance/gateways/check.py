@@ -106,9 +106,9 @@ def check_gateway(
         if case not in judged:
             rows.append(_unsupported_row(case, _reason(case, gateway)))
         elif len(times) == gateway.rounds:
-            own = _rows(case, times, gateway)
-            rows += own
-            wrong = any(row.failed for row in own)
+            lines = case_lines(case, times, gateway)
+            rows += lines
+            wrong = any(line.failed for line in lines)
             plays[case.name] = _play_of(times[-1][case.name], wrong=wrong)
     stopped = interruption(len(plays), len(judged))
     return replace(empty, cases=tuple(rows), plays=plays, stopped=stopped)
@@ -232,7 +232,7 @@ def _unsupported_row(case: GatewayCase, reason: str) -> CaseResult:
     return rule_line(f"{case.name}:{rule}", rule, "not applicable", (), reason=reason)
 
 
-def _rows(
+def case_lines(
     case: GatewayCase, rounds: Sequence[Mapping[str, Observed]], gateway: Gateway
 ) -> list[CaseResult]:
     """The lines of a results file for a case, one for each rule. A mistake counts where it is made

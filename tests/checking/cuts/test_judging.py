@@ -88,13 +88,31 @@ def test_calls(outcome, wrong):
 def test_values_of_any_type():
     """A client may return anything; nothing raises."""
     strange = Outcome(text=7, tool_calls="call", errors=None, finish=[])
-    whole = prefix_at(CASE, sum(map(len, CASE.chunks)))
+    whole_size = sum(map(len, CASE.chunks))
+    whole = prefix_at(CASE, whole_size)
     prefix = prefixes(CASE, "payloads")[-1]
     right = CutAnswer(CASE.expected)
     run = Results(Client("strange"), "chat", "payloads", "", "")
     results = cut_results(run, [(whole, right), (prefix, CutAnswer(strange))])
     assert [case.failed for case in results.cases] == [True, False]
+    counts = f"after {cut_of(prefix).events} events, {cut_of(prefix).size} of {whole_size} bytes: "
+    assert (
+        results.cases[0]
+        .differences[0]
+        .startswith(f"1 of 1 prefixes fool the client; the shortest ends {counts}")
+    )
     assert not cut_results(run, [(whole, CutAnswer(strange))]).cases
+
+
+def test_a_connection_that_is_closed_is_named():
+    """Over HTTP a stream ends at one place in two ways."""
+    whole = prefix_at(CASE, sum(map(len, CASE.chunks)), "http")
+    closed = next(one for one in prefixes(CASE, "http") if cut_of(one).ending == "close")
+    run = Results(Client("silent"), "chat", "http", "", "")
+    answers = [(whole, CutAnswer(CASE.expected)), (closed, CutAnswer(Outcome.of(finish="stop")))]
+    (first, *_) = [case for case in cut_results(run, answers).cases if case.failed]
+    assert "+close:" in first.case
+    assert first.differences[0].endswith(", and the connection is closed")
 
 
 @pytest.mark.parametrize("api", sorted(PROTOCOLS))

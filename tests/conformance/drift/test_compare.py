@@ -60,6 +60,11 @@ def compared(before, after, pool=(), api="chat"):
     return sorted(found), comparison
 
 
+def details(comparison):
+    """What is said of each place."""
+    return {one.difference.place: one.difference.detail for one in comparison.findings()}
+
+
 def test_three_fields_and_the_order():
     """A field that is added, removed and retyped, and events in another order, are drift."""
     usage = {**CHUNK, "choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
@@ -146,8 +151,23 @@ def test_types_of_events():
         found = compared(before, shape(events, "anthropic"), api="anthropic")[0]
         assert [one for one in found if one[1] != "[DONE]"] == expected
     swapped = shape([start, block, delta, end, stop, last], "anthropic")
-    found = compared(before, swapped, api="anthropic")[0]
-    assert ("order", "content_block_stop") in found
+    _, comparison = compared(before, swapped, api="anthropic")
+    assert details(comparison)["content_block_stop"] == "now comes after message_delta"
+    tally = {"type": "tally"}
+    usual = [start, tally, block, delta, stop, end, last]
+    shapes = [
+        answer_shape(
+            exchange(URL, {}, (200, "text/event-stream", sse(*events))),
+            PROTOCOLS["anthropic"],
+            streamed=True,
+        )
+        for events in (usual, [*usual, tally])
+    ]
+    _, comparison = compared(*shapes, api="anthropic")
+    assert details(comparison) == {
+        "tally": "now comes after message_stop",
+        "(end)": "now ends with tally",
+    }
 
 
 def test_status_and_content_type():

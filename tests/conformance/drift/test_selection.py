@@ -43,6 +43,7 @@ def test_what_is_not_sent():
         (exchange(URL, said("a"), ANSWER, cut="client"), "its answer was cut by the client"),
         (exchange(URL, said("a"), (401, *ANSWER[1:])), "its answer, HTTP 401, depends on the key"),
         (exchange(URL, said("a"), (429, *ANSWER[1:])), "its answer, HTTP 429, is a passing error"),
+        (exchange(URL, said("a"), (500, *ANSWER[1:])), "its answer, HTTP 500, is a passing error"),
         (exchange(URL, said("REDACTED-1xxx"), ANSWER), "were redacted (1 secret)"),
         (exchange(URL, said("hidden-1@mail.example"), ANSWER), "redacted (1 e-mail address)"),
         (

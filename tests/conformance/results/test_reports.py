@@ -166,6 +166,13 @@ def test_the_worst_ten_come_first() -> None:
     assert sum(line.startswith("  echo/") for line in text.splitlines()) == 10
 
 
+def test_a_plain_case_comes_before_its_variations() -> None:
+    """Of mistakes that cost the same, the one that is simplest to read is shown."""
+    names = ("echo/one~cut1", "echo/two", "echo/three~cut1")
+    text = "\n".join(terminal_lines(of := results(*[row(n, "wrong") for n in names]), standing(of)))
+    assert re.findall(r"^  (echo/\S+)", text, re.MULTILINE)[0] == "echo/two"
+
+
 @pytest.mark.parametrize(
     ("cases", "fields", "code"),
     [

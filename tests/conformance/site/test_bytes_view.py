@@ -85,6 +85,8 @@ def test_the_axis_has_times_or_the_order():
     timed = bytes_view(Stream((b"a", b"b", b"c"), (0, 500_000, 2_000_000)))
     assert [tick.left for tick in timed.ticks] == [0, 25, 100]
     assert timed.duration == "2 s"
+    assert bytes_view(Stream((b"a", b"b"), (0, 1_000_000))).duration == "1 s"
+    assert bytes_view(Stream((b"a", b"b"), (0, 999_500))).duration == "999.5 ms"
     assert "500 ms" in timed.ticks[1].label
     order = bytes_view(Stream((b"a", b"b", b"c"), (0, 0, 0)))
     assert [tick.left for tick in order.ticks] == [0, 50, 100]

@@ -90,6 +90,28 @@ def test_variants_of_a_quirk_count_once():
     ]
 
 
+def test_quirks_that_break_the_most_clients_come_first():
+    """A share is that of the clients that were judged; those that were not say nothing."""
+    more, less = "index-a", "ids-b"
+    cases = {
+        "one": [
+            failed("chat/a+index-a", "index", "data lost", quirk=more),
+            failed("chat/a+ids-b", "ids", "data lost", quirk=less),
+        ],
+        "two": [
+            failed("chat/a+index-a", "index", "data lost", quirk=more),
+            replace(RIGHT, case="chat/a+ids-b", group="ids", quirk=less),
+        ],
+        "three": [
+            replace(RIGHT, case="chat/a+index-a", group="index", quirk=more),
+            replace(UNJUDGED, case="chat/a+ids-b", group="ids", quirk=less),
+        ],
+    }
+    columns, _ = sections_of([results(name, *found) for name, found in cases.items()])
+    rows = [(row.name, len(row.broken), round(row.share, 2)) for row in quirk_rows(columns)]
+    assert rows == [(more, 2, 0.67), (less, 1, 0.5)]
+
+
 def test_a_cell_without_a_judged_case_is_not_right():
     """Nothing was compared, and the cell has to show it."""
     cell = cell_of([UNJUDGED])

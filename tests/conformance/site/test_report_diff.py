@@ -68,6 +68,17 @@ def test_the_text_names_cases_versions_and_what_cannot_be_compared():
     assert "  chat/new: wrong call" in text
 
 
+@pytest.mark.parametrize(
+    ("cases", "last"), [(40, "chat/39"), (41, "and 1 more"), (45, "and 5 more")]
+)
+def test_forty_cases_of_a_kind_are_listed(cases: int, last: str):
+    """The text says how many more there are."""
+    gone = [replace(RIGHT, case=f"chat/{number}") for number in range(cases)]
+    text = diff_text(diff(results("one", WRONG, *gone), results("one", WRONG)))
+    assert text.splitlines()[-1] == f"  {last}"
+    assert text.count("  chat/") == 40
+
+
 def test_results_without_a_case_in_common_are_not_compared(tmp_path: Path):
     """Nothing is known then, which is not the same as no change."""
     write_results(results("one", RIGHT), tmp_path / "old.json")

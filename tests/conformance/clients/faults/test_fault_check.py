@@ -66,6 +66,7 @@ def test_what_a_function_raises_is_the_error_of_its_client(server):
     (wrong,) = [case_ for case_ in check.cases if case_.failed]
     assert wrong.case == "chat/cut-in-text-orderly:cut-reported"
     play = check.plays[wrong.played]
+    assert play.faults == ("cut:after=5 events,end=orderly",)
     (request,) = play.log
     assert (request.status, request.struck_after) == (200, request.bytes_sent)
     assert request.fault == "cut:after=5 events,end=orderly"

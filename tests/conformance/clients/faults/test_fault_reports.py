@@ -59,6 +59,32 @@ def test_the_terminal_names_rule_case_and_log():
         assert line in text, f"{line}\n\n{text}"
 
 
+@pytest.mark.parametrize(
+    ("others", "line"),
+    [
+        (2, "also in chat/a0, chat/a1"),
+        (6, "also in chat/a0, chat/a1, chat/a2, chat/a3, chat/a4, chat/a5"),
+        (8, "also in chat/a0, chat/a1, chat/a2, chat/a3, chat/a4, chat/a5 and 2 more"),
+    ],
+)
+def test_the_terminal_names_six_more_cases_of_a_rule(others, line):
+    more = [replace(WRONG, case=f"chat/a{number}:cut-reported") for number in range(others)]
+    found = fault_results(cases=(WRONG, *more))
+    assert f"    {line}" in list(terminal_lines(found, standing(found)))
+
+
+@pytest.mark.parametrize(
+    ("requests", "line"), [(8, ""), (9, "and 1 more requests"), (12, "and 4 more requests")]
+)
+def test_the_terminal_shows_eight_requests_of_a_case(requests, line):
+    log = tuple(replace(CUT.log[0], number=number) for number in range(1, requests + 1))
+    found = fault_results(plays={"chat/cut-in-a-call": replace(CUT, log=log)})
+    text = "\n".join(terminal_lines(found, standing(found)))
+    assert text.count("POST /v1/chat/completions ->") == 8
+    assert ("more requests" in text) == bool(line)
+    assert line in text
+
+
 ROWS = {one.verdict: one for one in (RIGHT, WRONG, NOT_JUDGED, NOT_APPLICABLE)}
 
 
