@@ -77,3 +77,20 @@ def test_pages_are_short_and_begin_with_text() -> None:
         assert title.startswith("# "), name
         assert not empty, name
         assert first[0].isalnum() or first[0] in "`|*", (name, first)
+
+
+def _first_sentences(text: str) -> list[set[str]]:
+    """The longer words of the first sentence of each of the first two paragraphs."""
+    paragraphs = [part for part in text.split("\n\n")[1:] if re.match(r"[\w`\[]", part)]
+    sentences = (re.split(r"\w`?[.:;](?:\s|$)", part)[0] for part in paragraphs[:2])
+    return [set(re.findall(r"\w{4,}", sentence.lower())) for sentence in sentences]
+
+
+def test_no_page_says_its_first_sentence_twice() -> None:
+    """Most words of one in the other are the same sentence again."""
+    twice = []
+    for file in sorted(DOCS.glob("*.md")):
+        first, second, *_ = [*_first_sentences(file.read_text(encoding="utf-8")), set(), set()]
+        if len(first & second) > max(2, 0.5 * min(len(first), len(second))):
+            twice.append(file.name)
+    assert twice == []
