@@ -72,6 +72,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Four workers for two cores: a third of a test's time is waiting for programs that it started.
 # No test is timed by this: one that waits for ever fails by name, in place of the whole run.
 PYTEST := -n 4 --dist worksteal --timeout 900
+# The quick tests wait for nothing, and a worker takes ten seconds to import them all.
+QUICK := -n auto --dist worksteal --timeout 900
 
 # All tests, in four runs: a worker keeps what it imports and collects, and should stay below 500 MB.
 PARTS := "tests/[a-c][a-h]*/" "tests/[a-c][i-z]*/" "tests/[d-p]*/" "tests/[q-z]*/ tests/test_*.py"
@@ -141,7 +143,7 @@ debian:
 	else echo "not here, and not installed: $$missing; the tests with them will skip"; fi
 
 check: lint types
-	$(BIN)/python -m pytest $(PYTEST) -q -m "not slow" --hypothesis-profile=fast
+	$(BIN)/python -m pytest $(QUICK) -q -m "not slow" --hypothesis-profile=fast
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -27,7 +27,7 @@ from mockllm.wire.protocols.route_matching import CARRIERS
 from tests.wire.framing.test_content_coding import PACKED
 from tests.wire.framing.work import Work
 
-_SIZE = 1000
+_SIZE = 600
 _MOST = 2.3
 """How much more work twice the bytes may take: what is begun once makes it less than 2, and buffers
 that grow in steps make it a little more."""
@@ -124,22 +124,30 @@ def test_frames_that_are_shown(shape: str, piece: int) -> None:
     _assert_linear(Work(*_FRAMING), lambda size: _end_at_error(lines(size)))
 
 
+def _unpack(name: str, data: bytes, piece: int) -> None:
+    coding, _ = PACKED[name]
+    assert coding in codings()
+    with suppress(MockLLMError):
+        decompress(tuple(TimedBytes(0, part) for part in _cut(data, piece)), coding)
+
+
+@pytest.mark.parametrize("name", PACKED)
+@piece_sizes
+def test_every_coding(name: str, piece: int) -> None:
+    """Packed bytes, in one stream and in many."""
+    _, pack = PACKED[name]
+    work, alphabet = Work(content_coding), bytes(range(250))
+    _assert_linear(work, lambda size: _unpack(name, pack(alphabet * (size // 50)), piece))
+    _assert_linear(work, lambda size: _unpack(name, pack(b"a") * (size // 10), piece))
+
+
 @pytest.mark.parametrize("name", PACKED)
 @shapes
-@pytest.mark.parametrize("piece", [3, 100_000])
-def test_every_coding(name: str, shape: str, piece: int) -> None:
-    """Packed bytes, and bytes that are not packed."""
-    coding, pack = PACKED[name]
-    assert coding in codings()
-
-    def unpack(data: bytes) -> None:
-        with suppress(MockLLMError):
-            decompress(tuple(TimedBytes(0, part) for part in _cut(data, piece)), coding)
-
+@piece_sizes
+def test_bytes_that_are_not_packed(name: str, shape: str, piece: int) -> None:
+    """They are refused, or end at an error."""
     work = Work(content_coding)
-    _assert_linear(work, lambda size: unpack(_make(shape, size)))
-    _assert_linear(work, lambda size: unpack(pack(bytes(range(250)) * (size // 250))))
-    _assert_linear(work, lambda size: unpack(pack(b"a") * (size // 20)))
+    _assert_linear(work, lambda size: _unpack(name, _make(shape, size), piece))
 
 
 HEADS = {
