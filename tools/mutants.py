@@ -231,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--modules", type=int, default=10, help="in a wing (default: 10)")
     parser.add_argument("--minutes", type=float, default=20.0, help="for all wings (default: 20)")
     parser.add_argument("--seed", default="1", help="of the sample (default: 1)")
-    parser.add_argument("--least", type=float, default=60.0, help="per cent (default: 60)")
+    parser.add_argument("--least", type=float, default=55.0, help="per cent (default: 55)")
     parser.add_argument("--children", type=int, default=os.cpu_count() or 2, help="processes")
     options = parser.parse_args(arguments)
     wings = options.wing or WINGS
