@@ -25,8 +25,8 @@ from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Case, Payload
 from mockllm.checking.cases.compile import CaseSpec, case_specs, cases
 from mockllm.checking.judging.compare import differences
+from mockllm.checking.judging.examination import Failure, Report
 from mockllm.checking.judging.examine import examine, examine_bodies, examine_client
-from mockllm.checking.judging.report import Failure, Report
 from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome, Trouble, Usage
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe, Run, Tool

@@ -28,8 +28,8 @@ from mockllm.core.text import quantity
 
 if TYPE_CHECKING:
     from mockllm.conformance.drift.destinations import Destination
+    from mockllm.conformance.drift.drift_report import DriftReport
     from mockllm.conformance.drift.live import LiveAnswer
-    from mockllm.conformance.drift.report import DriftReport
     from mockllm.conformance.drift.selection import LiveRequest, LiveRequests, RecordingNote
     from mockllm.scenario.model import Scenario
 
@@ -130,7 +130,7 @@ def drift(
     if update and drifted:
         report = _update(report, drifted, scenarios, redact)
     _write(report, json_file, html_file)
-    from mockllm.conformance.drift.report import EXIT_CODES, report_text
+    from mockllm.conformance.drift.drift_report import EXIT_CODES, report_text
 
     echo(report_text(report))
     context.exit(EXIT_CODES[report.verdict])
@@ -197,8 +197,8 @@ def _compare(
     chosen: LiveRequests, answers: list[LiveAnswer], failed: Sequence[RecordingNote]
 ) -> tuple[DriftReport, list[LiveAnswer]]:
     import mockllm
+    from mockllm.conformance.drift.drift_report import DriftReport
     from mockllm.conformance.drift.drift_run import DriftRun
-    from mockllm.conformance.drift.report import DriftReport
     from mockllm.conformance.drift.selection import RecordingNote
 
     run = DriftRun(chosen)
@@ -234,7 +234,7 @@ def _update(
 
 
 def _write(report: DriftReport, json_file: Path | None, html_file: Path | None) -> None:
-    from mockllm.conformance.drift.report import report_json
+    from mockllm.conformance.drift.drift_report import report_json
     from mockllm.conformance.results.file import write_report
 
     if json_file is not None:

@@ -21,10 +21,10 @@ from mockllm.scenario.reading import document, nodes
 from mockllm.scenario.reading.files import read_bytes
 from mockllm.scenario.reading.nodes import (
     Mapping,
-    Mark,
     Node,
     SourceLocation,
     YamlDocument,
+    YamlMark,
     locate_node,
     node_paths,
 )
@@ -46,11 +46,11 @@ class _Loaded:
 
     scenario: Scenario
     file: str
-    name: Mark
-    match: Mark
+    name: YamlMark
+    match: YamlMark
     matched: str = "match"
 
-    def at(self, mark: Mark) -> str:
+    def at(self, mark: YamlMark) -> str:
         return f"{self.file}:{mark.line + 1}:{mark.column + 1}"
 
 
@@ -265,10 +265,10 @@ def _problem(file: str, location: SourceLocation, message: str) -> Problem:
     return Problem(file, location.line, location.column, location.path, message)
 
 
-def _mark(root: Mapping, key: str) -> Mark:
+def _mark(root: Mapping, key: str) -> YamlMark:
     node = root.entries.get(key)
     return (node or root).mark
 
 
-def _problem_at(file: str, mark: Mark, path: str, message: str) -> Problem:
+def _problem_at(file: str, mark: YamlMark, path: str, message: str) -> Problem:
     return Problem(file, mark.line + 1, mark.column + 1, path, message)

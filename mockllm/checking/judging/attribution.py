@@ -23,7 +23,7 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.checking.judging.compare import Judgement
 from mockllm.checking.judging.difference import Difference
-from mockllm.checking.judging.report import Failure, Result
+from mockllm.checking.judging.examination import Failure, Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from mockllm.checking.cases.scenarios import PLAIN, Variation, uncut
 from mockllm.checking.judging.attribution import Forms, attribute, new_differences
 from mockllm.checking.judging.compare import Judgement, judge
 from mockllm.checking.judging.difference import Difference
-from mockllm.checking.judging.report import (
+from mockllm.checking.judging.examination import (
     Failure,
     Report,
     Result,

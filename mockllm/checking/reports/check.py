@@ -15,8 +15,8 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.compile import cases
+from mockllm.checking.judging.examination import Failure, Report
 from mockllm.checking.judging.examine import examine
-from mockllm.checking.judging.report import Failure, Report
 from mockllm.checking.judging.running import Factory
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import TRIES, shrink

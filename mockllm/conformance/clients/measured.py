@@ -16,8 +16,8 @@ from typing import Any
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Judgement
 from mockllm.checking.judging.difference import Difference
+from mockllm.checking.judging.examination import Failure, Report, Result
 from mockllm.checking.judging.examine import examine_outcomes
-from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import shrink

@@ -16,8 +16,8 @@ from typing import IO, Any, Protocol, Self
 
 from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.compile import check_api, plain_forms
+from mockllm.checking.judging.examination import Report
 from mockllm.checking.judging.examine import examine_outcomes
-from mockllm.checking.judging.report import Report
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Tool

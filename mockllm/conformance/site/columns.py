@@ -18,7 +18,7 @@ from mockllm.wire.protocols import PROTOCOLS
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CellMark:
     """The sign of a kind of result."""
 
     key: str
@@ -40,8 +40,8 @@ _OTHERS = (
     ("right", "✓", "right", "the expected outcome"),
 )
 
-MISTAKES: tuple[Mark, ...] = tuple(
-    Mark(cost.replace(" ", "-"), symbol, cost, rank, COST_MEANINGS[cost])
+MISTAKES: tuple[CellMark, ...] = tuple(
+    CellMark(cost.replace(" ", "-"), symbol, cost, rank, COST_MEANINGS[cost])
     for rank, (cost, symbol) in enumerate(zip(COSTS, "✖⊘⊠⊟∅⇄≠!↯", strict=True))
 )
 """The marks of `rules.COSTS`, in the same order."""
@@ -49,19 +49,19 @@ MISTAKES: tuple[Mark, ...] = tuple(
 _ALL = (
     *MISTAKES,
     *(
-        Mark(key, symbol, word, rank, meaning)
+        CellMark(key, symbol, word, rank, meaning)
         for rank, (key, symbol, word, meaning) in enumerate(_OTHERS, len(MISTAKES))
     ),
 )
 
-MARKS: dict[str, Mark] = {each.key: each for each in _ALL}
+MARKS: dict[str, CellMark] = {each.key: each for each in _ALL}
 """By key, the worst first."""
 
 
 _UNJUDGED = ("not-judged", "not-applicable", "adapter", "informational")
 
 
-def mark_of(case: CaseResult) -> Mark:
+def mark_of(case: CaseResult) -> CellMark:
     """The mark of one case."""
     if case.failed:
         assert case.cost is not None
@@ -72,7 +72,7 @@ def mark_of(case: CaseResult) -> Mark:
     return MARKS.get(key, MARKS["allowed"])
 
 
-def worst(cases: Iterable[CaseResult]) -> Mark | None:
+def worst(cases: Iterable[CaseResult]) -> CellMark | None:
     """The mark of a cell that stands for several cases; None without cases.
 
     A mistake is shown before anything else. Without one, the cell is right as soon as one case was
@@ -149,7 +149,7 @@ class Cell:
         cases: its cases in words, such as `3 right, 1 loud failure`.
     """
 
-    mark: Mark | None
+    mark: CellMark | None
     count: int = 0
     several: int = 0
     cases: str = ""
@@ -210,7 +210,7 @@ class QuirkRow:
     key: str
     info: QuirkInfo
     group: str
-    mark: Mark
+    mark: CellMark
     broken: tuple[Column, ...]
     judged: tuple[Column, ...]
 
@@ -330,18 +330,18 @@ def rules_section(columns: Sequence[Column]) -> dict[str, Any]:
     }
 
 
-def _used_marks(columns: Sequence[Column]) -> set[Mark | None]:
+def _used_marks(columns: Sequence[Column]) -> set[CellMark | None]:
     return {cell.mark for column in columns for cell in column.cells.values()}
 
 
-def _mistakes(columns: Sequence[Column]) -> list[Mark]:
+def _mistakes(columns: Sequence[Column]) -> list[CellMark]:
     """The marks of mistakes; without faults and gateways, some cannot be."""
     rare = {MARKS[cost.replace(" ", "-")] for cost in COSTS if cost not in STREAM_COSTS}
     unseen = rare - _used_marks(columns)
     return [mark for mark in MISTAKES if mark not in unseen]
 
 
-def _legend(columns: Sequence[Column]) -> list[Mark]:
+def _legend(columns: Sequence[Column]) -> list[CellMark]:
     always = {*_mistakes(columns), MARKS["right"], MARKS["not-judged"]}
     return [mark for mark in MARKS.values() if mark in always | _used_marks(columns)]
 

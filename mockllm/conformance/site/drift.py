@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from mockllm.conformance.drift.report import DriftReport, Verdict, title
+from mockllm.conformance.drift.drift_report import DriftReport, DriftVerdict, title
 from mockllm.conformance.site import inline_files
 from mockllm.conformance.site.rendering import environment
 
-_HEADLINES: dict[Verdict, str] = {
+_HEADLINES: dict[DriftVerdict, str] = {
     "same": "The services answer as recorded",
     "drift": "The services do not answer as recorded",
     "unknown": "Not all recordings could be looked at",

@@ -20,8 +20,8 @@ from mockllm.conformance.site.case_views import bytes_view, outcome_rows
 from mockllm.conformance.site.columns import (
     GROUP_WORDS,
     MARKS,
+    CellMark,
     Column,
-    Mark,
     groups_of,
     mark_of,
     quirk_rows,
@@ -47,7 +47,7 @@ class Row:
 
     column: Column
     case: CaseResult
-    mark: Mark
+    mark: CellMark
     title: str
     sentence: str
     href: str
@@ -270,7 +270,7 @@ def _worst_rank(line: dict[str, Any]) -> int:
 
 def _alike(rows: Sequence[Row]) -> list[tuple[Row, int]]:
     """The first of the rows with the same sentence, and how many there are."""
-    groups: dict[tuple[Mark, str], list[Row]] = {}
+    groups: dict[tuple[CellMark, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.mark, row.sentence), []).append(row)
     return [(alike[0], len(alike)) for alike in groups.values()]

@@ -45,7 +45,7 @@ _UNPRINTABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 _NO_CHARACTER = "invalid Unicode character escape"
 _BEYOND_UNICODE = "an escape names no character; the last one is \\U0010FFFF"
 
-Mark = Any
+YamlMark = Any
 """PyYAML's position in a text: `line` and `column`, from 0."""
 
 
@@ -55,7 +55,7 @@ class Scalar:
 
     value: str
     plain: bool
-    mark: Mark
+    mark: YamlMark
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Sequence:
     """A list."""
 
     items: list[Node]
-    mark: Mark
+    mark: YamlMark
 
 
 @dataclass(slots=True)
@@ -71,8 +71,8 @@ class Mapping:
     """A mapping; `keys` has the mark of each key."""
 
     entries: dict[str, Node]
-    keys: dict[str, Mark]
-    mark: Mark
+    keys: dict[str, YamlMark]
+    mark: YamlMark
 
 
 Node = Scalar | Sequence | Mapping
@@ -83,7 +83,7 @@ class YamlDocument:
     """One document and the mistakes noted while it was composed: node, mark, message."""
 
     root: Node
-    notes: list[tuple[Node, Mark, str]]
+    notes: list[tuple[Node, YamlMark, str]]
 
 
 def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[YamlDocument]:
@@ -134,7 +134,7 @@ def _syntax_problem(text: str, name: str, error: yaml.MarkedYAMLError) -> Proble
     return Problem(name, line, column, "", f"not valid YAML: {reason}")
 
 
-def _character(text: str, mark: Mark) -> str:
+def _character(text: str, mark: YamlMark) -> str:
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""
     return line[mark.column : mark.column + 1]
@@ -154,7 +154,7 @@ def _unprintable_problem(text: str, name: str) -> Problem:
 class _Composer:
     next_event: Callable[[], Any]
     name: str
-    notes: list[tuple[Node, Mark, str]] = field(default_factory=list)
+    notes: list[tuple[Node, YamlMark, str]] = field(default_factory=list)
     anchors: dict[str, tuple[Node, int, int]] = field(default_factory=dict)
     count: int = 0
     deepest: int = 0
@@ -246,7 +246,7 @@ class _Composer:
         if depth > self.deepest:
             self.deepest = depth
         entries: dict[str, Node] = {}
-        keys: dict[str, Mark] = {}
+        keys: dict[str, YamlMark] = {}
         node = Mapping(entries, keys, event.start_mark)
         merged: list[Node] = []
         next_event = self.next_event
@@ -278,7 +278,7 @@ class _Composer:
         """Adds the entries of `<<: *base`. Entries of the mapping itself win over merged ones, and
         earlier merges over later ones, as the merge key of YAML 1.1 defines."""
         entries: dict[str, Node] = {}
-        keys: dict[str, Mark] = {}
+        keys: dict[str, YamlMark] = {}
         for value in merged:
             for base in value.items if isinstance(value, Sequence) else [value]:
                 if not isinstance(base, Mapping):
@@ -397,7 +397,7 @@ def node_paths(root: Node) -> dict[int, KeyPath]:
     return paths
 
 
-def locate_node(paths: dict[int, KeyPath], node: Node, mark: Mark) -> SourceLocation:
+def locate_node(paths: dict[int, KeyPath], node: Node, mark: YamlMark) -> SourceLocation:
     """The location of a mark inside a node."""
     path = format_path(paths.get(id(node), ()))
     return SourceLocation(mark.line + 1, mark.column + 1, path)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockllm.core.text import did_you_mean, shorten, similar_names
 from mockllm.scenario.durations import read_duration, read_percent
-from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
+from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence, YamlMark
 from mockllm.scenario.yamltext import plain_scalar
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Findings:
     """The mistakes in one document: node, mark, message. Their paths are found at the end."""
 
     vocabulary: Vocabulary
-    found: list[tuple[Node, Mark, str]] = field(default_factory=list)
+    found: list[tuple[Node, YamlMark, str]] = field(default_factory=list)
     read_file: Callable[[str], bytes] | None = None
     """Reads a file beside the YAML; raises OSError with what is wrong. None: there are no files."""
     file: str | None = None
@@ -116,7 +116,7 @@ class Findings:
         """Whether `MAX_FINDINGS` is reached; further findings are dropped."""
         return len(self.found) >= MAX_FINDINGS
 
-    def add(self, node: Node, message: str, mark: Mark = None) -> None:
+    def add(self, node: Node, message: str, mark: YamlMark = None) -> None:
         """Adds a mistake of a node."""
         if not self.full:
             self.found.append((node, mark or node.mark, message))

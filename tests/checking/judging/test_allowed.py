@@ -11,7 +11,7 @@ import pytest
 from mockllm.checking import Case, Delta, Outcome, Policy, examine
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import Variation
-from mockllm.checking.judging.report import allowed_name
+from mockllm.checking.judging.examination import allowed_name
 from mockllm.checking.reports.check import report_text
 from mockllm.core.errors import UsageError
 from mockllm.play.quirks.samples import CALL, TEXT, TEXT_AND_CALL

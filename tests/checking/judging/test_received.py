@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from mockllm.checking import INVARIANTS, NOT_KEPT, Call, Outcome, Policy, Trouble, Usage
 from mockllm.checking.cases.build import case
 from mockllm.checking.judging.compare import judge
+from mockllm.checking.judging.examination import Report
 from mockllm.checking.judging.examine import examine
 from mockllm.checking.judging.received import with_declared_types
-from mockllm.checking.judging.report import Report
 from mockllm.checking.reports.check import report_text
 from mockllm.play.quirks.samples import TEXT_AND_CALL
 from tests.cases import for_all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from mockllm.conformance.drift.report import DriftReport
+from mockllm.conformance.drift.drift_report import DriftReport
 from mockllm.conformance.drift.selection import RecordingNote
 from mockllm.conformance.site.drift import drift_page
 

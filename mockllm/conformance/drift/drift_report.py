@@ -14,9 +14,9 @@ from mockllm.core.text import printable, quantity
 FORMAT = 1
 """The version of the JSON: the value of `mockllm_drift`."""
 
-Verdict = Literal["same", "drift", "unknown"]
+DriftVerdict = Literal["same", "drift", "unknown"]
 
-EXIT_CODES: dict[Verdict, int] = {"same": 0, "drift": 1, "unknown": 2}
+EXIT_CODES: dict[DriftVerdict, int] = {"same": 0, "drift": 1, "unknown": 2}
 
 
 @record
@@ -46,7 +46,7 @@ class DriftReport:
     updated: tuple[RecordingNote, ...] = ()
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DriftVerdict:
         """`unknown` where an answer to a chosen request could not be compared, or none was."""
         if self.findings:
             return "drift"
