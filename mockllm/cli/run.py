@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -31,10 +31,6 @@ from mockllm.core.text import quantity
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
-
-if TYPE_CHECKING:
-    from mockllm.checking.conversations.judge import Verification
-
 
 _GRACE = 1.0
 
@@ -129,7 +125,7 @@ def run(
     )
     thread = ServerThread(read_scenarios(paths), options)
     code = run_beside(thread, command)
-    verdict = judge(
+    report = judge(
         exchanges,
         thread.server.sessions,
         thread.server.player.served.by_name,
@@ -138,9 +134,9 @@ def run(
         require=frozenset(require),
         **rules,
     )
-    for line in verdict.lines:
+    for line in report.lines:
         echo(line, err=True)
-    context.exit(code or (0 if verdict.good else 1))
+    context.exit(code or (0 if report.good else 1))
 
 
 def _check_names(option: str, names: tuple[str, ...]) -> None:
@@ -155,11 +151,11 @@ def _check_names(option: str, names: tuple[str, ...]) -> None:
 
 
 _MOST_SHOWN = 20
-_BAD = ("unmatched", "invalid", "unknown route", "failed")
+"""Of one kind of mistakes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunReport:
     """Whether the requests were right, and the lines of the report."""
 
     good: bool
@@ -172,7 +168,7 @@ def judge(
     scenarios: Mapping[str, Scenario],
     evicted: Sequence[str] = (),
     **rules: Any,
-) -> Verdict:
+) -> RunReport:
     """Bad are requests that nothing answers or that are refused, conversation invariants that
     are broken, and turns that were not played of scenarios that were begun, in any session. A
     session that cannot be judged as a whole is reported, too. Remarks are shown, and are not bad.
@@ -181,39 +177,58 @@ def judge(
         evicted: the names of sessions that the server has dropped.
     """
     from mockllm.checking.conversations.judge import verify
+    from mockllm.checking.conversations.verification import request_mistakes
 
-    bad = [exchange for exchange in exchanges if exchange.outcome in _BAD]
-    broken: list[str] = []
-    remarks: list[str] = []
-    missed: list[str] = []
-    unknown = [f"session {name}: it was dropped, as there were too many" for name in evicted]
+    mistakes = [  # of the log, which has the requests of sessions that are gone, too
+        (mistake, _place(exchange))
+        for exchange in exchanges
+        for mistake in request_mistakes(exchange)
+    ]
+    by_kind: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     for session in sessions:
         verification = verify(session, scenarios, **rules)
-        where = "" if session.name == "default" else f" (session {session.name})"
-        broken += [f"{violation}{where}" for violation in verification.violations]
-        remarks += [f"{remark}{where}" for remark in verification.remarks]
-        missed += [
-            f"turn {index + 1} of {len(scenarios[name].turns)} of {name}{where}"
-            for name, index in verification.unplayed
+        where = _in_session(session.name)
+        mistakes += [
+            (mistake, where)
+            for mistake in verification.mistakes
+            if mistake.kind in ("violations", "unplayed", "unknown")
         ]
-        unknown += [f"session {session.name}: {reason}" for reason in _not_covered(verification)]
+        by_kind["remark"] += [f"remark: {remark}{where}" for remark in verification.remarks]
+    for mistake, where in mistakes:
+        text = "\n    ".join([mistake.text + where, *mistake.more])
+        by_kind.get(mistake.kind, by_kind["refused"]).append(text)
+    by_kind["unknown"] += [
+        f"verdict unknown: it was dropped, as there were too many (session {name})"
+        for name in evicted
+    ]
+    by_kind["repeated"] += _repeated_turns(exchanges)
     lines = [f"mockllm: {_summary(exchanges)}"]
-    for exchange in bad[:_MOST_SHOWN]:
-        lines += _problems_of(exchange)
-    lines += _more(bad)
-    lines += _item_lines("violated", broken)
-    lines += [f"  not played: {what}" for what in missed]
-    lines += _item_lines("played again", _repeated_turns(exchanges))
-    lines += _item_lines("verdict unknown", unknown)
-    lines += _item_lines("remark", remarks)
-    return Verdict(not (bad or broken or missed or unknown), tuple(lines))
+    for items in by_kind.values():
+        lines += [line for item in items[:_MOST_SHOWN] for line in f"  {item}".split("\n")]
+        if len(items) > _MOST_SHOWN:
+            lines.append(f"  ... and {len(items) - _MOST_SHOWN} more")
+    return RunReport(not (mistakes or evicted), tuple(lines))
+
+
+_KINDS = ("refused", "violations", "unplayed", "repeated", "missed_faults", "unknown", "remark")
+"""In the order of the report."""
+
+
+def _place(exchange: Exchange) -> str:
+    turn = f", turn {exchange.turn + 1} of {exchange.scenario}" if exchange.turn is not None else ""
+    session = _in_session(exchange.session)
+    return f" ({exchange.received.method} {exchange.path}{turn}){session}"
+
+
+def _in_session(name: str) -> str:
+    return "" if name in ("", "default") else f" (session {name})"
 
 
 def _repeated_turns(exchanges: Sequence[Exchange]) -> list[str]:
     """The recordings that were played again: more requests came than were recorded. It is no
     mistake by itself; with `--require extra-request` it is an `extra-request`."""
     repeated = Counter(
-        f"turn {(exchange.turn or 0) + 1} of {exchange.scenario}"
+        f"played again: turn {(exchange.turn or 0) + 1} of {exchange.scenario}"
         for exchange in exchanges
         if exchange.played.repeated
     )
@@ -221,23 +236,6 @@ def _repeated_turns(exchanges: Sequence[Exchange]) -> list[str]:
         f"{what}, {quantity(count, 'time')}; it was recorded once"
         for what, count in repeated.items()
     ]
-
-
-def _not_covered(verification: Verification) -> Iterator[str]:
-    from mockllm.checking.conversations.judge import why_unknown
-
-    yield from why_unknown(verification)
-    if verification.missed_faults:
-        numbers = ", ".join(map(str, verification.missed_faults))
-        yield f"a fault did not strike, so nothing was tested by it: request {numbers}"
-
-
-def _item_lines(what: str, items: Sequence[str]) -> list[str]:
-    return [*(f"  {what}: {item}" for item in items[:_MOST_SHOWN]), *_more(items)]
-
-
-def _more(items: Sequence[object]) -> list[str]:
-    return [f"  ... and {len(items) - _MOST_SHOWN} more"] if len(items) > _MOST_SHOWN else []
 
 
 def _summary(exchanges: Sequence[Exchange]) -> str:
@@ -256,16 +254,3 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
     }
     counts = [f"{outcomes[name]} {label}" for name, label in labels.items() if outcomes[name]]
     return f"{quantity(count, 'request')}: {', '.join(counts)}"
-
-
-def _problems_of(exchange: Exchange) -> Iterator[str]:
-    where = (
-        f" (turn {exchange.turn + 1} of {exchange.scenario})" if exchange.turn is not None else ""
-    )
-    first = f"  {exchange.outcome}: {exchange.received.method} {exchange.path}{where}"
-    problems = [line for problem in exchange.problems for line in problem.splitlines()]
-    if len(problems) == 1:
-        yield f"{first}: {problems[0]}"
-    else:
-        yield first
-        yield from (f"    {line}" for line in problems)

@@ -16,7 +16,7 @@ import pytest
 
 from mockllm.serve.interception.ownership import WHOEVER_RUNS, Owner, as_owner, begin, end
 from mockllm_pytest import options
-from mockllm_pytest.marks import Allowed, Mark, recorded_mark, session_mark
+from mockllm_pytest.marks import Allowed, MockllmMark, recorded_mark, session_mark
 from mockllm_pytest.printing import fail
 from mockllm_pytest.recording import RecordedSession, Recording, fixture_folder
 from mockllm_pytest.serving import led_by
@@ -35,7 +35,7 @@ class UnansweredFixture:
         mark: of the test.
     """
 
-    def __init__(self, name: str, server: MockService, mark: Mark) -> None:
+    def __init__(self, name: str, server: MockService, mark: MockllmMark) -> None:
         self._server, self._azure, self._stack = server, mark.azure, ExitStack()
         self._name = f"the fixture {name}"
         self._why = (
@@ -92,7 +92,7 @@ class FixtureSession:
         self._name = f"{file.name}::{name}"
         self._owner = Owner(self._name)
         marked, recorded = session_mark(item), recorded_mark(item)
-        mark = Mark(
+        mark = MockllmMark(
             given=marked.given,
             allowed=Allowed(unplayed=True),
             intercept=marked.intercept,

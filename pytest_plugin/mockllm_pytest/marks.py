@@ -31,7 +31,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MockllmMark:
     """The arguments of `@pytest.mark.mockllm`, as `read_session` describes them.
 
     Args:
@@ -80,7 +80,7 @@ class RecordedMark:
     match: tuple[str, ...] = ()
 
 
-def session_mark(node: pytest.Item) -> Mark:
+def session_mark(node: pytest.Item) -> MockllmMark:
     """The `mockllm` markers of a test, merged; the one closest to the test takes precedence."""
     names: tuple[str, ...] = ()
     given: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def read_session(
     scenarios: Any = (),
     intercept: str | Iterable[str] | None = "known",
     azure: bool = False,
-) -> Mark:
+) -> MockllmMark:
     """Gives a test a session, also where it does not name the fixture, and sets what answers and
     which mistakes are allowed. Markers of a class or module count, too; for each argument, the one
     closest to the test takes precedence.
@@ -150,7 +150,7 @@ def read_session(
             'it names none: @pytest.mark.mockllm("NAME", match=False), or '
             'mockllm_session.use("NAME", match=False)'
         )
-    return Mark(
+    return MockllmMark(
         names,
         given,
         read_allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, require),

@@ -32,7 +32,7 @@ from mockllm.scenario.precedence import is_recorded, precedence
 from mockllm.serve.interception.hosts import Hosts
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm_pytest.answering import Answering
-from mockllm_pytest.marks import Allowed, Mark, RecordedMark
+from mockllm_pytest.marks import Allowed, MockllmMark, RecordedMark
 from mockllm_pytest.options import flag, ignored_parts, secret_rules, setting, upstreams
 from mockllm_pytest.sessions import MockSession
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from mockllm.record.recording.drafting.matches import Condition
     from mockllm.serve.interception.ownership import Owner
     from mockllm.serve.server.options import RecordOptions
-    from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
+    from mockllm_pytest.session_report import SessionReport
 
 _FOLDER = "recorded"
 _LONGEST = 100
@@ -313,7 +313,7 @@ class RecordedSession(MockSession):
         service: MockService,
         nodeid: str,
         folder: Path,
-        mark: Mark,
+        mark: MockllmMark,
         speed: float,
         recording: Recording,
     ) -> None:
@@ -359,7 +359,7 @@ class RecordedSession(MockSession):
             "marker away, or the scenarios and replies"
         )
 
-    def verdict(self, what: Allowed | None = None) -> Verdict:
+    def verdict(self, what: Allowed | None = None) -> SessionReport:
         """The verdict on the requests so far. While recording, unplayed turns and violations are
         allowed, since only a replay can show them.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mockllm.core.text import json_as_yaml
-from mockllm_pytest.marks import Allowed, Mark, read_allowed
+from mockllm_pytest.marks import Allowed, MockllmMark, read_allowed
 from mockllm_pytest.parts import Part
 from mockllm_pytest.replies import Replies, inline_name, turn_of
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mockllm.serve.interception.ownership import Owner
     from mockllm.serve.interception.redirect import Redirect
     from mockllm_pytest.answering import Answering
-    from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
+    from mockllm_pytest.session_report import SessionReport
 
 
 class MockSession:
@@ -46,7 +46,7 @@ class MockSession:
     """Whether programs that the test starts get a proxy, and base URLs of services stay."""
 
     def __init__(
-        self, service: MockService, nodeid: str, folder: Path, mark: Mark, speed: float
+        self, service: MockService, nodeid: str, folder: Path, mark: MockllmMark, speed: float
     ) -> None:
         self._service = service
         self._nodeid = nodeid
@@ -419,7 +419,7 @@ class MockSession:
         known, another = self._service.library.every, bool(self._replies.conversations)
         return suggestions(request, headers, known, used, another=another)
 
-    # Verdict
+    # SessionReport
 
     def verify(
         self,
@@ -449,13 +449,13 @@ class MockSession:
         if not verdict.good:
             raise AssertionError(str(verdict))
 
-    def verdict(self, what: Allowed | None = None) -> Verdict:
+    def verdict(self, what: Allowed | None = None) -> SessionReport:
         """The verdict on the requests so far.
 
         Args:
             what: the mistakes that are allowed; default: those that the marker allows.
         """
-        from mockllm_pytest.report import judge
+        from mockllm_pytest.session_report import judge
 
         session = self._thread.server.sessions.get(self.session)
         self._judged = session.count
@@ -469,7 +469,7 @@ class MockSession:
             replace(what, require=what.require | self._service.required),
         )
 
-    def late_verdict(self) -> Verdict | None:
+    def late_verdict(self) -> SessionReport | None:
         """The verdict on the whole session, where requests came after the last one: fixtures that
         end, and tasks that go on. None where there were none, or the test has failed already."""
         session = self._thread.server.sessions.find(self.session)
@@ -478,7 +478,7 @@ class MockSession:
 
     def format_exchanges(self) -> str:
         """The exchanges so far as text, for reports."""
-        from mockllm_pytest.report import format_exchanges
+        from mockllm.checking.conversations.journal_text import format_exchanges
 
         player = self._thread.server.player_of(self.session)
         return format_exchanges(self.session, self.journal, player.served.by_name)

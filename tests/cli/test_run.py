@@ -82,10 +82,10 @@ def test_an_unmatched_request(run_requests):
     """An unmatched request makes the exit code 1, though the command succeeds."""
     code, _, errors = run_requests("hello", "goodbye").end()
     assert code == 1
-    first, second, third, *_ = errors.splitlines()
+    first, second, *_ = errors.splitlines()
     assert first == "mockllm: 2 requests: 1 played, 1 unmatched"
-    assert second == "  unmatched: POST /v1/chat/completions"
-    assert third.startswith("    No scenario answers this request")
+    assert second.startswith("  request 2 matches nothing: No scenario answers this request")
+    assert second.endswith(" (POST /v1/chat/completions)")
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_a_turn_that_was_not_played(run_requests, folder):
     (folder / "hello.yaml").write_text(TWO_TURNS)
     code, _, errors = run_requests("hello").end()
     assert code == 1
-    assert "  not played: turn 2 of 2 of two\n" in errors
+    assert "  turn 2 of 2 of two was not played\n" in errors
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_unplayed_turns_are_reported_for_each_session():
     sessions[0].note_played(scenario.name, 1)
     verdict = judge([], sessions, {"two": scenario})
     assert not verdict.good
-    assert verdict.lines[1:] == ("  not played: turn 2 of 2 of two (session other)",)
+    assert verdict.lines[1:] == ("  turn 2 of 2 of two was not played (session other)",)
 
 
 def test_a_mistake_of_mockllm_is_never_good():
@@ -209,7 +209,7 @@ def test_a_mistake_of_mockllm_is_never_good():
     assert not verdict.good
     assert verdict.lines == (
         "mockllm: 1 request: 1 that mockllm failed on",
-        "  failed: POST /v1/responses: KeyError",
+        "  request 1 could not be answered: KeyError (POST /v1/responses)",
     )
 
 
@@ -219,7 +219,7 @@ def test_a_long_list_is_cut_short():
     lines = judge([bad] * 25, [], {}).lines
     assert lines[0] == "mockllm: 25 requests: 25 refused"
     assert lines[-1] == "  ... and 5 more"
-    assert lines[1:-1] == ("  invalid: POST /v1/responses: why",) * 20
+    assert lines[1:-1] == ("  request 0 was refused: why (POST /v1/responses)",) * 20
 
 
 @pytest.mark.slow
@@ -238,9 +238,13 @@ for path in ("/nothing", "/embeddings"):
     assert code == 1
     summary, *lines = errors.splitlines()
     assert summary == "mockllm: 2 requests: 2 for an unknown route"
-    assert [line.partition(": mockllm knows")[0] for line in lines] == [
-        "  unknown route: GET /v1/nothing",
-        "  unknown route: GET /v1/embeddings",
+    assert [line.partition(": mockllm knows no route ")[0] for line in lines] == [
+        "  request 1 matches nothing",
+        "  request 2 matches nothing",
+    ]
+    assert [line.rpartition(" (")[2] for line in lines] == [
+        "GET /v1/nothing)",
+        "GET /v1/embeddings)",
     ]
 
 
@@ -249,7 +253,7 @@ def test_an_answer_that_is_requested_twice(run_requests):
     """A second request for an answer is a violation where `--require` says so, and else none."""
     code, _, errors = run_requests("hello", "hello", options=["--require", "extra-request"]).end()
     assert code == 1
-    assert "  violated: extra-request, request 2: turn 1 of scenario 'hello'" in errors
+    assert "  extra-request, request 2: turn 1 of scenario 'hello'" in errors
     options = ["--leave-out", "extra-request"]
     assert run_requests("hello", "hello", options=options).end()[0] == 0
 
@@ -290,7 +294,7 @@ def test_turns_in_the_first_history_are_not_missed():
     session = Session("default")
     session.note_played(scenario.name, 1)
     verdict = judge([], [session], {"two": scenario})
-    assert verdict.lines[1:] == ("  not played: turn 3 of 3 of two",)
+    assert verdict.lines[1:] == ("  turn 3 of 3 of two was not played",)
 
 
 def test_a_session_that_cannot_be_judged_is_reported():
@@ -310,11 +314,11 @@ def test_a_session_that_cannot_be_judged_is_reported():
     verdict = judge([], [back, full, large], {}, evicted=["gone"])
     assert not verdict.good
     assert verdict.lines[1:] == (
-        "  verdict unknown: session gone: it was dropped, as there were too many",
-        "  verdict unknown: session back: it was dropped once, as there were too many; its earlier "
-        "requests are not judged",
-        "  verdict unknown: session full: its first 2 requests exceeded its memory; not judged",
-        "  verdict unknown: session l: too large to be kept and judged: request 1",
+        "  verdict unknown: it was dropped once, as there were too many; its earlier requests are "
+        "not judged (session back)",
+        "  verdict unknown: its first 2 requests exceeded its memory; not judged (session full)",
+        "  verdict unknown: too large to be kept and judged: request 1 (session l)",
+        "  verdict unknown: it was dropped, as there were too many (session gone)",
     )
 
 
@@ -351,7 +355,7 @@ for size in (1, 3):
     assert code == 1
     first, second = errors.splitlines()
     assert first == "mockllm: 2 requests: 2 played"
-    assert second.startswith("  violated: history-faithful, request 2: call 'call_1' was streamed")
+    assert second.startswith("  history-faithful, request 2: call 'call_1' was streamed")
 
 
 def test_violations_are_reported_for_each_session():
@@ -367,7 +371,7 @@ def test_violations_are_reported_for_each_session():
         assert not verdict.good
         lines += verdict.lines[1:]
     one, other = lines
-    assert one.startswith("  violated: history-faithful, request 2: call 'call_b'")
+    assert one.startswith("  history-faithful, request 2: call 'call_b'")
     assert other == f"{one} (session other)"
 
 
@@ -378,7 +382,7 @@ def test_a_long_list_of_violations_is_cut_short():
         a_call_made_up(conversation)
     scenarios = conversations[0].player.served.by_name
     lines = judge([], [conversation.session for conversation in conversations], scenarios).lines
-    assert sum(line.startswith("  violated: ") for line in lines) == 20
+    assert sum(line.startswith("  history-faithful, request 2: ") for line in lines) == 20
     assert "  ... and 5 more" in lines
 
 

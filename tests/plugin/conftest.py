@@ -11,8 +11,8 @@ import pytest
 import trustme  # noqa: F401 - see above
 
 import mockllm.serve.server.parts  # noqa: F401 - see above
-import mockllm_pytest.report
 import mockllm_pytest.resilience_suites
+import mockllm_pytest.session_report
 import mockllm_pytest.suites  # noqa: F401 - see above
 
 INI = """

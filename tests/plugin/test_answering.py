@@ -214,7 +214,7 @@ def test_a_wrong_history_of_a_single_scenario_is_named(run):
         """
     )
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["mockllm: history-faithful (request 2): *"])
+    result.stdout.fnmatch_lines(["mockllm: history-faithful, request 2: *"])
     result.stdout.no_fnmatch_line("*matches nothing*")
 
 
@@ -261,13 +261,13 @@ def test_each_answer_is_given_once(run):
     result.stdout.fnmatch_lines(
         [
             "*_ test_other_questions _*",
-            "mockllm: extra-request (request 2): *with another body*",
-            "Also: extra-request (request 3): *",
+            "mockllm: extra-request, request 2: *with another body*",
+            "Also: extra-request, request 3: *",
             "To give a reply again: mockllm_session.reply(..., repeat=True)",
             "To answer another question: mockllm_session.reply(..., match={*})",
             "To allow it: @pytest.mark.mockllm(extra_requests=True)",
             "*_ test_same_question _*",
-            "mockllm: extra-request (request 2): *with the same body*",
+            "mockllm: extra-request, request 2: *with the same body*",
         ]
     )
 

@@ -404,8 +404,8 @@ def test_a_recorded_exchange_is_replayed_once(run, service):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "mockllm: extra-request (request 3): *",
-            "Also: extra-request (request 4): *",
+            "mockllm: extra-request, request 3: *",
+            "Also: extra-request, request 4: *",
             "To record it all again: pytest *",
             "To allow it: @pytest.mark.mockllm(extra_requests=True)",
         ]

@@ -7,8 +7,8 @@ from fnmatch import fnmatch
 import pytest
 
 from mockllm.play.replay.sessions.session import Session
-from mockllm_pytest.marks import Allowed, Mark
-from mockllm_pytest.report import judge
+from mockllm_pytest.marks import Allowed, MockllmMark
+from mockllm_pytest.session_report import judge
 from tests.entries import journal_entry
 
 TWO_TURNS = """
@@ -243,9 +243,9 @@ def test_a_session_that_is_not_known_whole_is_not_right(session, reason):
     """A missing request may have been a mistake, so the verdict on the others is not enough."""
     for _ in range(4):
         session.record(journal_entry("POST", "/v1/responses", body=b"{}", outcome="played"))
-    found = judge(session, {}, (), Mark(), Allowed())
+    found = judge(session, {}, (), MockllmMark(), Allowed())
     assert fnmatch(found.mistakes[0], f"verdict unknown: {reason}")
-    assert judge(session, {}, (), Mark(), Allowed(violations=True)).good
+    assert judge(session, {}, (), MockllmMark(), Allowed(violations=True)).good
 
 
 def test_a_mistake_that_left_the_journal_is_reported():
@@ -254,7 +254,7 @@ def test_a_mistake_that_left_the_journal_is_reported():
     for problems in (("nothing answers it",), ()):
         outcome = "unmatched" if problems else "played"
         session.record(journal_entry("POST", body=b"{}", outcome=outcome, problems=problems))
-    found = judge(session, {}, (), Mark(), Allowed())
+    found = judge(session, {}, (), MockllmMark(), Allowed())
     assert found.mistakes == ("request 1 matches nothing: nothing answers it",)
 
 

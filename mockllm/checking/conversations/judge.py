@@ -6,17 +6,23 @@ cannot show, such as what a client did with a result, is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
+from itertools import chain
 
 from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST, REMARKS
 from mockllm.checking.conversations.retries import RETRY_RULES, maybe_counted
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
+from mockllm.checking.conversations.unplayed import missing_turns
+from mockllm.checking.conversations.verification import (
+    SessionMistake,
+    Verification,
+    request_mistakes,
+)
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.errors import RequestError, UsageError
 from mockllm.core.jsontext import parse_object
-from mockllm.core.text import did_you_mean, quantity
+from mockllm.core.text import did_you_mean
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
@@ -26,103 +32,6 @@ _NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)
 
 _OF_ONE_REQUEST = frozenset(("depth-bounded", "request-valid"))
 """The invariants that one request breaks by itself, whatever came before it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """The result for one session.
-
-    Args:
-        violations: in the order of the requests that show them.
-        remarks: what may be a mistake, and is none of the verdict (`REMARKS`).
-        unplayed: the turns that were not played, of scenarios that were begun: name and index.
-        unmatched: the numbers of the requests that no scenario matched, unknown routes included.
-        invalid: the numbers of the requests that were rejected.
-        not_judged: the numbers of the requests whose body was too large to be kept.
-        missed_faults: the numbers of the requests whose answer had a fault that did not strike.
-        dropped: how many entries the journal has dropped; the verdict covers them.
-        forgotten: how many of these the verdict does not cover.
-        evicted: whether the server dropped an earlier session of this name, with all it knew.
-        failed: the numbers of the requests that mockllm could not answer, because of a mistake of
-            its own; no option allows them.
-        gaps: why requests may be missing that other server processes answered.
-        maybe_counted: the numbers of the requests that were refused because a state store was away,
-            and which it may have counted all the same, so that an answer may have been left out.
-        doubtful: what would be in the first four lists if no request were missing. A missing one
-            may be its cause.
-    """
-
-    violations: tuple[Violation, ...] = ()
-    remarks: tuple[Violation, ...] = ()
-    unplayed: tuple[tuple[str, int], ...] = ()
-    unmatched: tuple[int, ...] = ()
-    invalid: tuple[int, ...] = ()
-    failed: tuple[int, ...] = ()
-    not_judged: tuple[int, ...] = ()
-    missed_faults: tuple[int, ...] = ()
-    dropped: int = 0
-    forgotten: int = 0
-    evicted: bool = False
-    gaps: tuple[str, ...] = ()
-    maybe_counted: tuple[int, ...] = ()
-    doubtful: tuple[str, ...] = ()
-
-    @property
-    def good(self) -> bool:
-        """Whether all requests were judged, and there is nothing to report."""
-        return self.verdict == "good"
-
-    @property
-    def verdict(self) -> Literal["good", "bad", "unknown"]:
-        """`bad` if there is anything to report; `unknown` if there is not, and some requests
-        could not be judged, may be missing, had a fault that did not strike, or may have been
-        counted although they were refused."""
-        if self.violations or self.unplayed or self.unmatched or self.invalid or self.failed:
-            return "bad"
-        known = not (self.evicted or self.forgotten or self.not_judged or self.gaps)
-        played = not (self.missed_faults or self.maybe_counted)
-        return "good" if known and played else "unknown"
-
-    def as_json(self) -> dict[str, Any]:
-        """The JSON value that the control route sends; turns count from 0."""
-        values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
-        for name in ("doubtful", "maybe_counted"):
-            if not values[name]:
-                del values[name]
-        return {
-            "good": self.good,
-            "verdict": self.verdict,
-            **{
-                name: list(value) if isinstance(value, tuple) else value
-                for name, value in values.items()
-            },
-            "violations": [violation.as_json() for violation in self.violations],
-            "remarks": [remark.as_json() for remark in self.remarks],
-            "unplayed": [{"scenario": name, "turn": index} for name, index in self.unplayed],
-        }
-
-
-def why_unknown(verification: Verification) -> Iterator[str]:
-    """Why a verdict does not cover all requests of its session, a sentence for each reason. A fault
-    that did not strike is none: that request was judged."""
-    if verification.evicted:
-        yield "it was dropped once, as there were too many; its earlier requests are not judged"
-    if verification.forgotten:
-        requests = quantity(verification.forgotten, "request")
-        yield f"its first {requests} exceeded its memory; not judged"
-    if verification.not_judged:
-        numbers = ", ".join(map(str, verification.not_judged))
-        yield f"too large to be kept and judged: request {numbers}"
-    for gap in verification.gaps:
-        yield f"requests may be missing: {gap}"
-    if verification.maybe_counted:
-        numbers = ", ".join(map(str, verification.maybe_counted))
-        yield (
-            "the state store may have counted a request that was refused because it was away, so "
-            f"an answer of the scenario may have been left out: request {numbers}"
-        )
-    for what in verification.doubtful:
-        yield f"a request that is missing may be the cause: {what}"
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -141,6 +50,7 @@ def verify(
     once: bool = False,
     require: frozenset[str] = frozenset(),
     allow_unplayed: bool = False,
+    must_begin: Iterable[str] = (),
 ) -> Verification:
     """Judges the conversations of a session.
 
@@ -152,6 +62,7 @@ def verify(
             `require`.
         require: names of invariants that are not judged otherwise (`ON_REQUEST`).
         allow_unplayed: whether turns of scenarios that were begun may remain without a request.
+        must_begin: the names of scenarios that must have been begun, unless that is allowed.
 
     Raises:
         UsageError: a name in `leave_out` or `require` is not the name of an invariant.
@@ -167,19 +78,19 @@ def verify(
         if violation.invariant not in leave_out
     ]
 
-    def numbers(*outcomes: str) -> tuple[int, ...]:
-        return tuple(entry.number for entry in journal if entry.outcome in outcomes)
-
+    found = [
+        SessionMistake("violations", str(violation), violation.exchange, subject=violation)
+        for violation in shown
+        if violation.invariant not in remarked
+    ]
+    found += chain.from_iterable(map(request_mistakes, journal))
+    if not allow_unplayed:
+        found += missing_turns(session, scenarios, must_begin)
     return _without_doubtful(
         Verification(
-            tuple(violation for violation in shown if violation.invariant not in remarked),
+            tuple(found),
             remarks=tuple(violation for violation in shown if violation.invariant in remarked),
-            unplayed=() if allow_unplayed else tuple(session.unplayed_turns(scenarios)),
-            unmatched=numbers("unmatched", "unknown route"),
-            invalid=numbers("invalid"),
-            failed=numbers("failed"),
             not_judged=tuple(entry.number for entry in journal if _is_not_judged(entry)),
-            missed_faults=tuple(entry.number for entry in journal if entry.fault_missed),
             dropped=session.dropped,
             forgotten=session.forgotten,
             evicted=session.evicted,
@@ -218,7 +129,7 @@ def _each_once(
     )
 
 
-def _without_doubtful(found: Verification, needing: Collection[int]) -> Verification:
+def _without_doubtful(found: Verification, needing: Collection[float]) -> Verification:
     """The result without what may have its cause in a request of which nothing is known.
 
     Args:
@@ -227,26 +138,18 @@ def _without_doubtful(found: Verification, needing: Collection[int]) -> Verifica
     missing = bool(found.evicted or found.forgotten or found.gaps)
     if not (missing or found.not_judged):
         return found
-    certain = [
-        violation for violation in found.violations if violation.invariant in _OF_ONE_REQUEST
-    ]
-    unplayed = () if missing else found.unplayed
-    doubtful = [
-        str(violation)
-        for violation in found.violations
-        if violation.invariant not in _OF_ONE_REQUEST
-    ]
-    if missing:
-        doubtful += [f"turn {index + 1} of {name} was not played" for name, index in found.unplayed]
-    for what, numbers in (("was not matched", found.unmatched), ("was refused", found.invalid)):
-        doubtful += [f"request {number} {what}" for number in numbers if number in needing]
+
+    certain: list[SessionMistake] = []
+    doubtful: list[SessionMistake] = []
+    for mistake in found.certain:
+        may_be_explained = (
+            (mistake.kind == "violations" and mistake.rule not in _OF_ONE_REQUEST)
+            or (mistake.kind == "unplayed" and missing)
+            or (mistake.kind in ("unmatched", "invalid") and mistake.number in needing)
+        )
+        (doubtful if may_be_explained else certain).append(mistake)
     return replace(
-        found,
-        violations=tuple(certain),
-        unplayed=unplayed,
-        unmatched=tuple(number for number in found.unmatched if number not in needing),
-        invalid=tuple(number for number in found.invalid if number not in needing),
-        doubtful=tuple(doubtful),
+        found, certain=tuple(certain), doubtful=tuple(mistake.text for mistake in doubtful)
     )
 
 

@@ -113,7 +113,7 @@ def test_every_kind_of_loss_counts(loss):
         setattr(conversation.session, name, value)
     found = conversation.verify()
     assert (found.verdict, found.unplayed) == ("unknown", ())
-    assert found.doubtful == ("turn 2 of two was not played",)
+    assert found.doubtful == ("turn 2 of 2 of two was not played",)
 
 
 TRIES = """

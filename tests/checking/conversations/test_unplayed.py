@@ -1,0 +1,49 @@
+"""Which turns of a session should have been played."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mockllm.checking.conversations.judge import verify
+from mockllm.play.replay.loading import loads
+from mockllm.play.replay.sessions.session import Session
+from mockllm.scenario.model import Recorded, Scenario
+
+YAML = """
+scenario: {name}
+match: {{user: hi}}
+turns:
+  - reply: {{text: one}}
+  - reply: {{text: two}}
+"""
+
+
+def _scenario(name: str, *tapes: str | None) -> Scenario:
+    (scenario,) = loads(YAML.format(name=name))
+    turns = zip(scenario.turns, tapes, strict=True)
+    recorded = (replace(turn, recorded=tape and Recorded(tape)) for turn, tape in turns)
+    return replace(scenario, turns=tuple(recorded))
+
+
+def _session(*played: tuple[str, int]) -> Session:
+    session = Session("s")
+    for name, turn in played:
+        session.note_played(name, turn)
+    return session
+
+
+def test_a_tape_that_another_scenario_played_is_not_missing() -> None:
+    """Recordings of conversations with the same beginning share its tapes."""
+    scenarios = {"a": _scenario("a", "1", "2"), "b": _scenario("b", "2", "3")}
+    assert verify(_session(("a", 0), ("b", 0)), scenarios).unplayed == (("b", 1),)
+
+
+def test_a_turn_before_the_first_recorded_one_is_not_missing() -> None:
+    """It stands for the history that the client had when the recording began."""
+    scenarios = {"a": _scenario("a", None, "1"), "b": _scenario("b", "2", None)}
+    found = verify(_session(("a", 1)), scenarios, must_begin=["a", "b"])
+    assert [mistake.text for mistake in found.mistakes] == [
+        "no turn of b was played (2 turns): no request came; does the client read its base URL "
+        "from the environment?"
+    ]
+    assert (found.verdict, found.unplayed) == ("bad", ())
