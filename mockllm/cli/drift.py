@@ -24,6 +24,7 @@ from mockllm.cli.options.recording import (
 )
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import UsageError
+from mockllm.core.pairs import read_pair
 from mockllm.core.text import quantity
 
 if TYPE_CHECKING:
@@ -143,12 +144,13 @@ def _destinations(
     from mockllm.conformance.drift.destinations import Destinations
     from mockllm.conformance.drift.selection import RecordingNote
 
-    pairs = [header.partition("=") for header in headers]
-    if not all(name and variable for name, _, variable in pairs):
-        raise UsageError("--header takes NAME=VARIABLE, such as api-key=AZURE_OPENAI_API_KEY")
+    try:
+        pairs = [read_pair(header, "api-key=AZURE_OPENAI_API_KEY") for header in headers]
+    except ValueError as error:
+        raise UsageError(f"--header {error}") from None
     if headers and not upstreams:
         raise UsageError("--header is for the service that --upstream names; name it, too")
-    named = {name.strip().lower(): variable.strip() for name, _, variable in pairs}
+    named = {name.lower(): variable for name, variable in pairs}
     places = Destinations(upstreams, os.environ, named)
     sent: Sent = []
     failed: list[RecordingNote] = []

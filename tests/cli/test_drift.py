@@ -165,7 +165,10 @@ def test_wrong_use(recorded, tmp_path):
     for arguments, message in (
         ((tmp_path / "written.yaml",), "there are no recordings"),
         ((recorded, "--header", "api-key=X"), "--header is for the service that --upstream names"),
-        ((recorded, "--upstream", "http://h", "--header", "x"), "--header takes NAME=VARIABLE"),
+        (
+            (recorded, "--upstream", "http://h", "--header", "x"),
+            "such as api-key=AZURE_OPENAI",
+        ),
     ):
         code, output = drift(*arguments, "--yes")
         assert code == 2

@@ -39,7 +39,7 @@ def test_every_key_of_the_file_is_on_the_page():
         for option in command.params
         if isinstance(option, FileKey)
     }
-    table = PAGE.read_text().partition("| key | of | meaning |")[2]
+    table = PAGE.read_text().partition("| key | of | meaning |")[2].partition("\n\n")[0]
     rows = (line.split(" | ") for line in table.splitlines() if line.startswith("| `"))
     words = ((re.findall(r"`([\w-]+)`", row[0]), re.findall(r"`([\w-]+)`", row[1])) for row in rows)
     assert {(key, name) for found, names in words for key in found for name in names} == keys

@@ -17,7 +17,8 @@ SEMANTICS: list[Row] = [
         "latency key",
         top("defaults: {latency: ttf=1s}"),
         [
-            "2:21: defaults.latency: there is no 'ttf'; did you mean 'ttft'?",
+            "2:21: defaults.latency: there is no 'ttf'; did you mean 'ttft'? There are: ttft, itl, "
+            "prefill, load-factor, from",
         ],
     ),
     (

@@ -100,11 +100,15 @@ def test_samples_may_be_many() -> None:
             "got ''",
         ),
         (
-            "ttft=1s soon",
+            "soon ttft=1s",
             "must be KEY=VALUE, such as ttft=lognormal(300ms, p99=2s) itl=normal(20ms, 5ms), "
-            "got 'soon'",
+            "got 'soon ttft=1s'",
         ),
-        ("tftt=1s", "there is no 'tftt'; did you mean 'ttft'?"),
+        (
+            "tftt=1s",
+            "there is no 'tftt'; did you mean 'ttft'? There are: ttft, itl, prefill, load-factor, "
+            "from",
+        ),
         ("x=1s", "there is no 'x'; there are: ttft, itl, prefill, load-factor, from"),
         ("ttft=1s ttft=2s", "has 'ttft' twice; keep one"),
         ("itl=normal(1s)", "itl: 'normal(1s)' must be written as normal(MEAN, DEVIATION)"),

@@ -173,7 +173,7 @@ _GATEWAYS = (
     ),
     click.option("--model", metavar="NAME", help="The model that requests to the gateway name."),
     click.option(
-        "--header", multiple=True, metavar="K:V", help="A header of requests to the gateway."
+        "--header", multiple=True, metavar="NAME=VALUE", help="A header of requests to the gateway."
     ),
     click.option("--ready", default="", metavar="PATH", help="Answers once the gateway is ready."),
     click.option(

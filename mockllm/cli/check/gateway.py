@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from mockllm.conformance.gateways.presets import preset_client, preset_gateway
 from mockllm.conformance.gateways.program import GatewayCommand, read_templates
 from mockllm.conformance.results import GATEWAY_LEVEL, Client
 from mockllm.core.errors import UsageError
+from mockllm.core.pairs import read_pair
 from mockllm.core.text import quantity
 
 
@@ -120,26 +122,29 @@ def _gateway(options: GatewayOptions) -> Gateway:
         known,
         upstream_port=options.upstream_port,
         model=options.model or known.model,
-        headers={**known.headers, **dict(map(_header, options.header))},
+        headers={**known.headers, **_headers(options.header)},
         tries=options.tries or known.tries,
         rounds=options.rounds,
-        unsupported={**known.unsupported, **dict(map(_reason, options.unsupported))},
+        unsupported={**known.unsupported, **_reasons(options.unsupported)},
         setting=options.setting,
     )
 
 
-def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise UsageError(f"--header {text}: it is NAME: VALUE")
-    return name.strip().lower(), value.strip()
+def _headers(texts: Iterable[str]) -> dict[str, str]:
+    try:
+        pairs = [read_pair(text, "x-virtual-key=abc") for text in texts]
+        if wrong := next((name for name, _ in pairs if ":" in name), ""):
+            raise ValueError(f"must be KEY=VALUE, such as x-virtual-key=abc, got {wrong!r}")
+    except ValueError as error:
+        raise UsageError(f"--header {error}") from None
+    return {name.lower(): value for name, value in pairs}
 
 
-def _reason(text: str) -> tuple[str, str]:
-    pattern, _, reason = text.partition("=")
-    if not reason:
-        raise UsageError(f"--unsupported {text}: it is PATTERN=REASON")
-    return pattern, reason
+def _reasons(texts: Iterable[str]) -> dict[str, str]:
+    try:
+        return dict(read_pair(text, "calls=one call at a time") for text in texts)
+    except ValueError as error:
+        raise UsageError(f"--unsupported {error}") from None
 
 
 def _client(options: GatewayOptions) -> Client:

@@ -13,6 +13,7 @@ from mockllm.checking.outcome import FIELDS, LABELS
 from mockllm.checking.policy import Policy
 from mockllm.conformance.case_names import Setting
 from mockllm.core.errors import UsageError
+from mockllm.core.pairs import read_pairs
 from mockllm.wire.protocols import PROTOCOLS
 
 
@@ -136,7 +137,7 @@ class CheckOptions:
         if self.paths:
             given["scenarios"] = list(map(str, self.paths))
         if self.choices:
-            given["policy"] = dict(choice.partition("=")[::2] for choice in self.choices)
+            given["policy"] = _policy_pairs(self.choices)
         return given
 
     @property
@@ -161,24 +162,40 @@ _OPTIONS = {"paths": "scenarios", "choices": "policy"}
 
 
 def read_policy(choices: Iterable[str]) -> Policy:
-    """The policy of `KEY=VALUE` pairs; `ignore` takes names with commas between."""
+    """The policy of pairs; `ignore` takes names with commas between.
+
+    Raises:
+        UsageError: a key or a value is none that there is.
+    """
     hints = get_type_hints(Policy)
     fields: dict[str, Any] = {}
-    for choice in choices:
-        key, _, value = choice.partition("=")
+    for key, value in _policy_pairs(choices).items():
         if key == "ignore":
             fields[key] = frozenset(filter(None, value.split(",")))
             _check_fields(fields[key])
         elif key == "usage_requested" and value in ("true", "false"):
             fields[key] = value == "true"
-        elif key in _LITERALS and value in get_args(hints[key]):
+        elif value in get_args(hints[key]):
             fields[key] = value
         else:
-            raise UsageError(_no_policy(choice, key, hints))
+            known = ", ".join(get_args(hints[key])) or "true, false"
+            raise UsageError(f"--policy {key}={value}: {key} is one of {known}")
     return Policy(**fields)
 
 
-_LITERALS = ("malformed", "missing_id", "unknown_tool", "order")
+def _policy_pairs(choices: Iterable[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for choice in choices:
+        if choice.startswith("allow="):
+            raise UsageError("--policy allow: list such cases in a file, with --known-failing")
+        try:
+            pairs |= read_pairs(choice, _POLICY, "malformed=skip")
+        except ValueError as error:
+            raise UsageError(f"--policy {choice!r}: {error}") from None
+    return pairs
+
+
+_POLICY = ("malformed", "missing_id", "unknown_tool", "order", "ignore", "usage_requested")
 _FIELDS = (*FIELDS, *LABELS, "call_id")
 
 
@@ -188,14 +205,3 @@ def _check_fields(names: Iterable[str]) -> None:
         raise UsageError(
             f"--policy ignore: an outcome has no {unknown[0]!r}; it has {', '.join(_FIELDS)}"
         )
-
-
-def _no_policy(choice: str, key: str, hints: Mapping[str, Any]) -> str:
-    if key in _LITERALS:
-        return f"--policy {choice}: {key} is one of {', '.join(get_args(hints[key]))}"
-    if key == "allow":
-        return "--policy allow: list such cases in a file, with --known-failing"
-    if key == "usage_requested":
-        return f"--policy {choice}: usage_requested is true or false"
-    known = ", ".join((*_LITERALS, "ignore", "usage_requested"))
-    return f"--policy {choice}: it is KEY=VALUE, where KEY is one of {known}"

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from mockllm.cli.options.config import file_key
 from mockllm.core.errors import Problem, UsageError
+from mockllm.core.pairs import read_pair
 from mockllm.core.text import did_you_mean
 from mockllm.play.replay.fault_plan import read_plan
 from mockllm.play.replay.latency.schedule import LatencyPlan
@@ -309,11 +310,10 @@ def match_ignore_option(option: Option = click.option) -> Callable[..., Any]:
 
 def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> _Paths:
     """The name of an API and a template, each."""
-    pairs = tuple(value.partition("=") for value in values)
-    for value, (name, _, template) in zip(values, pairs, strict=True):
-        if not (name and template):
-            raise click.BadParameter(f"{value!r} is not API=TEMPLATE")
-    return tuple((name, template) for name, _, template in pairs)
+    try:
+        return tuple(read_pair(value, "chat=/gateway/{team}/chat") for value in values)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 path_options = server_options(

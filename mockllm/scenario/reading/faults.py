@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from mockllm.core.errors import UsageError
+from mockllm.core.pairs import split_pairs
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.fault_model import Fault, Place
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
@@ -189,7 +190,7 @@ def _unknown(name: str) -> str:
 
 
 def parse_faults(written: str) -> tuple[Fault, ...]:
-    """The faults of a text: `NAME[:KEY=VALUE[,KEY=VALUE...]]`, several joined by `;`.
+    """The faults of a text: `NAME KEY=VALUE...`, or `NAME:KEY=VALUE,...`, several joined by `;`.
 
     Raises:
         UsageError: what is wrong, and what there is.
@@ -208,21 +209,23 @@ def _message(node: Node, mark: Any, message: str) -> str:
     return f"{where} {message}" if where else message
 
 
+_NAME_AND_PAIRS = re.compile(r"([^\s:,=]*)\s*(:?)(.*)", re.DOTALL)
+
+
 def _parse_fault(written: str, findings: Findings) -> Fault | None:
-    name, colon, rest = written.partition(":")
-    name = name.strip()
+    name, colon, rest = _NAME_AND_PAIRS.findall(written)[0]
     node = Mapping({}, {}, name)
     if name not in FAULTS:
         known = ", ".join(FAULTS)
         hint = suggestion(name, FAULTS) or f"; there are: {known}"
         findings.add(Scalar(name, True, ""), f"there is no fault {name!r}{hint}")
         return None
-    for pair in rest.split(",") if colon else ():
-        key, equals, value = pair.partition("=")
-        key = key.strip()
-        if not equals:
-            findings.add(node, f"needs KEY=VALUE after the colon, got {pair.strip()!r}")
-            return None
-        node.entries[key] = Scalar(value.strip(), True, key)
+    try:
+        pairs = split_pairs(rest, "after=3events") if colon or rest else {}
+    except ValueError as error:
+        findings.add(node, str(error))
+        return None
+    for key, value in pairs.items():
+        node.entries[key] = Scalar(value, True, key)
         node.keys[key] = name
     return fault(name, node, findings)

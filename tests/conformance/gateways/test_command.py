@@ -121,7 +121,9 @@ def test_the_environment_of_a_gateway_is_empty(tmp_path: Path) -> None:
         ([*PAIR, "--preset", "litelm"], "did you mean 'litellm'?"),
         (["--down", "ollama", "--up", "chat", "--preset", "mlflow"], "its pairs are"),
         ([*PAIR, "--only", "cals", "--", "x"], "there is no such case"),
-        ([*PAIR, "--header", "x", "--", "x"], "it is NAME: VALUE"),
+        ([*PAIR, "--header", "x", "--", "x"], "--header must be KEY=VALUE, such as x-virt"),
+        ([*PAIR, "--header", "x: a=b", "--", "x"], "--header must be KEY=VALUE"),
+        ([*PAIR, "--header", "x:a=b", "--", "x"], "--header must be KEY=VALUE"),
     ],
 )
 def test_wrong_use_is_said(tmp_path: Path, words: list[str], message: str) -> None:

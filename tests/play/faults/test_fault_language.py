@@ -20,6 +20,19 @@ def test_a_text_is_read_back(faults: tuple[Fault, ...]) -> None:
     assert parse_faults(faults_text(faults)) == faults
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cut:after=3 events,end=reset",
+        "cut after=3events end=reset",
+        "cut: after=3 events end=reset",
+    ],
+)
+def test_a_text_has_the_grammar_of_all_options(text: str) -> None:
+    """Spaces or commas are between the pairs, and a colon after the name or none."""
+    assert faults_text(parse_faults(text)) == "cut:after=3 events,end=reset"
+
+
 @for_all("name", sorted(FAULTS.keys() - OF_SERVERS - {"duplicate", "reorder"}))
 def test_yaml_is_read_back(name: str) -> None:
     """Each fault is written into a scenario and read again."""
@@ -38,7 +51,7 @@ def test_yaml_is_read_back(name: str) -> None:
     [
         ("cutt", "there is no fault 'cutt'; did you mean 'cut'?"),
         ("cut", "cut needs one of 'after', 'inside', 'before', such as after: 3 events"),
-        ("cut:after", "cut needs KEY=VALUE after the colon, got 'after'"),
+        ("cut:after", "cut must be KEY=VALUE, such as after=3events, got 'after'"),
         ("cut:after=3", "after must be a place such as '3 events', '120 bytes' or '1.2s', got 3"),
         ("status:status=200", "status must be a whole number from 400 to 599, got 200"),
         ("drip:rate=0", "rate must be a whole number from 1 to 1000000000, got 0"),

@@ -177,4 +177,4 @@ def test_the_command_line_has_further_paths(command):
     with found.make_context(command, [*options, *arguments]) as context:
         assert context.params["api_paths"] == (("chat", "/a/{b}"), ("agui", "/c"))
     refused = CliRunner().invoke(main, [command, "--path", "agui", *arguments])
-    assert (refused.exit_code, "is not API=TEMPLATE" in refused.output) == (2, True)
+    assert (refused.exit_code, "must be KEY=VALUE, such as chat=" in refused.output) == (2, True)
