@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.conformance.drift.compare import DriftDifference, DriftFinding, Group
-from mockllm.conformance.drift.report import DriftReport, report_json, report_text, title
+from mockllm.conformance.drift.drift_report import DriftReport, report_json, report_text, title
 from mockllm.conformance.drift.selection import RecordingNote
 
 GROUP = Group("chat", "api.openai.com", "", "gpt-5", streamed=True, error=False)
