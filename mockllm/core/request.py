@@ -1,11 +1,12 @@
 """The protocol-neutral request, which matching, checking and automatic answers read.
 
-Every protocol's parser returns one. Only data may live here.
+Every protocol's parser returns one. Only data may live here, and what it says by itself: which
+messages are the user's, and which results are new. `play/matching/conversation` reads its turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal
 
@@ -119,6 +120,7 @@ class Request:
         wants_reasoning: whether the request enables reasoning.
         traits: further facts from path and query that the answer's bytes depend on, as strings
             that the protocol defines.
+        users: the messages of the user, in order.
     """
 
     api: str
@@ -135,3 +137,40 @@ class Request:
     output_schema: Mapping[str, Any] | None = None
     wants_reasoning: bool = False
     traits: frozenset[str] = frozenset()
+    users: tuple[Message, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Kept, as each scenario whose conditions are judged reads them.
+        users = tuple([message for message in self.messages if message.role == "user"])
+        object.__setattr__(self, "users", users)
+
+    @property
+    def user_positions(self) -> list[int]:
+        """The indices of `users` in the history."""
+        return [at for at, message in enumerate(self.messages) if message.role == "user"]
+
+    @property
+    def last_user(self) -> Message:
+        """The last message of the user; an empty one where there is none."""
+        return self.users[-1] if self.users else Message("user")
+
+    @property
+    def results(self) -> tuple[Message, ...]:
+        """The results of tools, in order."""
+        return tuple(message for message in self.messages if message.role == "tool")
+
+    @property
+    def new_results(self) -> tuple[Message, ...]:
+        """The last results in a row, unless the user wrote a text after them."""
+        results: list[Message] = []
+        for message in reversed(self.messages):
+            if message.role == "tool":
+                results.insert(0, message)
+            elif results or (message.role == "user" and message.text):
+                break
+        return tuple(results)
+
+
+def system_text(messages: Sequence[Message]) -> str:
+    """The system prompt: the texts of the system messages in a history, as lines."""
+    return "\n".join([message.text for message in messages if message.role == "system"])

@@ -11,7 +11,7 @@ from mockllm.core.errors import NoMatchError, UsageError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.core.text import display
-from mockllm.play.matching.conditions import first_problem, judged_match, last_user_text
+from mockllm.play.matching.conditions import first_problem, judged_match
 from mockllm.play.matching.index import SCENARIO_HEADER, named_scenario
 from mockllm.play.matching.mismatch import nearest_scenarios
 from mockllm.play.replay.auto.schema_sample import UnsatisfiableError, bounded_sample
@@ -126,7 +126,7 @@ class NoMatchRule:
         return "\n".join(
             [
                 f"Nothing in this test answers the request (model {display(request.model)}, user "
-                f"message {display(last_user_text(request))}).",
+                f"message {display(request.last_user.text)}).",
                 *nearest_scenarios(self._player.served, request, headers),
                 *self._advice(request, headers),
             ]
@@ -151,10 +151,9 @@ def _holds(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> 
     """Whether the request meets the scenario's `match` at one of its user messages."""
     if scenario.match is None:
         return False
-    users = [message for message in request.messages if message.role == "user"]
     return any(
         first_problem(judged_match(scenario.match, request, headers, message=message)) is None
-        for message in users or [Message("user")]
+        for message in request.users or [Message("user")]
     )
 
 
@@ -173,7 +172,7 @@ def suggestions(
         used: the name or path of the only scenario that the test uses, if its `match` counts.
         another: whether the test has replies already, to other questions.
     """
-    user = last_user_text(request)[:_LONGEST_TEXT]
+    user = request.last_user.text[:_LONGEST_TEXT]
     match = f', match={{"user": {json.dumps(user)}}}' if another and user else ""
     return [
         "To answer it, write into the test one of:",
@@ -185,7 +184,7 @@ def suggestions(
 def _replies(request: Request) -> Iterator[str]:
     """The parts of a reply to a request: a text, or a call of the first tool that is offered."""
     yield '"..."'
-    if request.tools and request.messages and request.messages[-1].role == "user":
+    if request.tools and request.users and request.messages[-1] is request.last_user:
         yield _call(request.tools[0])
 
 

@@ -76,15 +76,10 @@ def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> It
 
 def _request_summary(request: Request) -> str:
     """The new messages of a request: the results of calls, or the user's message."""
-    results: list[str] = []
-    for message in reversed(request.messages):
-        if message.role != "tool":
-            user = _quote(message.text) if message.role == "user" and not results else ""
-            break
-        results.insert(0, message.call_id or message.name)
-    else:
-        user = ""
-    return f"results for {', '.join(results)}" if results else user
+    results = [result.call_id or result.name for result in request.new_results]
+    if results:
+        return f"results for {', '.join(results)}"
+    return _quote(request.last_user.text) if request.users else ""
 
 
 def _answer_summary(

@@ -132,7 +132,7 @@ class GatewayCase:
         client = self.pair.protocols[0].client
         messages = tuple(
             replace(message, text=f"{message.text} (case {nonce})")
-            if message.text == self.prompt and message.role == "user"
+            if message.text == self.prompt and message in self.request.users
             else message
             for message in self.request.messages
         )
@@ -142,7 +142,7 @@ class GatewayCase:
     @property
     def prompt(self) -> str:
         """The last user message."""
-        return [message for message in self.request.messages if message.role == "user"][-1].text
+        return self.request.last_user.text
 
 
 def gateway_cases(pair: Pair, *, every: bool = False) -> tuple[GatewayCase, ...]:

@@ -177,8 +177,7 @@ class _NeedsWayError(Exception):
 
 def _before(request: Request, turn: ModelTurn) -> Request:
     """The request as it was before a turn of the model."""
-    first = turn.end - len(turn.messages) + 1
-    return replace(request, messages=request.messages[:first])
+    return replace(request, messages=request.messages[: turn.begin])
 
 
 def _holds_before(way: Scenario, request: Request, start: int, turn: ModelTurn) -> Holds:

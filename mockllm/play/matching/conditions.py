@@ -109,22 +109,6 @@ def model_holds(glob: str, model: str) -> bool:
     return fnmatchcase(model, glob)
 
 
-def last_user_text(request: Request) -> str:
-    """The text of the last user message; "" where there is none."""
-    return _last_user_message(request).text
-
-
-def last_user_files(request: Request) -> tuple[SentFile, ...]:
-    """The images and files of the last user message; none where there is none."""
-    return _last_user_message(request).files
-
-
-def _last_user_message(request: Request) -> Message:
-    """An empty one where there is none."""
-    users = (message for message in reversed(request.messages) if message.role == "user")
-    return next(users, Message("user"))
-
-
 def judged_message(match: Match, request: Request, headers: Mapping[str, str]) -> Message:
     """The user message that a `match` is judged by: the last that meets it, else the last.
 
@@ -132,10 +116,10 @@ def judged_message(match: Match, request: Request, headers: Mapping[str, str]) -
         headers: with lower-case names.
     """
     if match.user is not None or groups_read_message(match):
-        for message in reversed(request.messages):
-            if message.role == "user" and message_holds(match, request, headers, message):
+        for message in reversed(request.users):
+            if message_holds(match, request, headers, message):
                 return message
-    return _last_user_message(request)
+    return request.last_user
 
 
 def check_text(what: str, condition: AnyText, text: str) -> str | None:
@@ -409,9 +393,9 @@ def _candidate_files(match: Match, request: Request) -> list[tuple[SentFile, ...
     """The files of each user message that meets `match.user`, else those of the last one."""
     return [
         message.files
-        for message in request.messages
-        if message.role == "user" and (match.user is None or text_holds(match.user, message.text))
-    ] or [last_user_files(request)]
+        for message in request.users
+        if match.user is None or text_holds(match.user, message.text)
+    ] or [request.last_user.files]
 
 
 def _judged_files(
@@ -469,10 +453,10 @@ def _judged_entry(
         problem = None if expect.tool_choice == sent else message
         yield _judgement(f"{path}.tool_choice", expect.tool_choice, sent, problem)
     if expect.user is not None:
-        text = last_user_text(request)
+        text = request.last_user.text
         yield _judged_text(f"{path}.user", "the last user message", expect.user, text)
     if expect.user_files:
-        files = [last_user_files(request)]
+        files = [request.last_user.files]
         yield _judged_files(f"{path}.user_files", expect.user_files, files)
     yield from judged_body(f"{path}.body", expect.body, request.body, expect.ignore)
     if expect.schema is not None:

@@ -1,8 +1,8 @@
 """A conversation: the history of it that a request carries, and the turns of a scenario. Pure.
 
-No other module reads the history of a request. Matching counts its turns, the recorder finds the
-conversation that a request continues, and the checking kit compares the turns that a client sends
-back with those that it received.
+No other module finds turns in the messages of a request. Matching counts them, the recorder finds
+the conversation that a request continues, and the checking kit compares the turns that a client
+sends back with those that it received. Single messages are asked of `Request`.
 
 A *position* is the number of turns of the model before in the conversation. It differs from the
 index of the turn where a scenario repeats or restarts.
@@ -11,7 +11,7 @@ index of the turn where a scenario repeats or restarts.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mockllm.core.record import record
@@ -30,11 +30,12 @@ class ModelTurn:
         messages: these, at least one.
         before: the messages of the user and the results of tools between the turn before and
             this one.
-        end: the index of its last message in the messages that were read.
+        begin, end: the indices of its first and its last message in the messages that were read.
     """
 
     messages: tuple[Message, ...]
     before: tuple[Message, ...]
+    begin: int
     end: int
 
     @property
@@ -73,6 +74,11 @@ class History:
         return _last_user(self.after)
 
     @property
+    def results(self) -> list[Message]:
+        """The results of tools after the last turn."""
+        return [message for message in self.after if message.role == "tool"]
+
+    @property
     def opening(self) -> str:
         """The text of the first message; "" where there is none."""
         first = self._first
@@ -104,11 +110,24 @@ def read_history(messages: Sequence[Message], start: int = 0) -> History:
         if message.role != "assistant":
             before.append(message)
         elif turns and not before:
-            turns[-1] = ModelTurn((*turns[-1].messages, message), turns[-1].before, index)
+            last = turns[-1]
+            turns[-1] = ModelTurn((*last.messages, message), last.before, last.begin, index)
         else:
-            turns.append(ModelTurn((message,), tuple(before), index))
+            turns.append(ModelTurn((message,), tuple(before), index, index))
             before = []
     return History(tuple(turns), tuple(before))
+
+
+def openings(messages: Sequence[Message]) -> Iterator[History]:
+    """The history from each place where a conversation may begin, the latest first.
+
+    That is each user message right before a turn of the model, and the last one.
+    """
+    kept = [message for message in messages if message.role != "system"]
+    for start in range(len(kept) - 1, -1, -1):
+        following = kept[start + 1].role if start + 1 < len(kept) else "assistant"
+        if kept[start].role == "user" and following != "user":
+            yield read_history(kept, start)
 
 
 def _last_user(messages: Sequence[Message]) -> str | None:

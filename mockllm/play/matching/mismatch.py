@@ -12,8 +12,6 @@ from mockllm.play.matching.conditions import (
     first_problem,
     judged_match,
     judged_message,
-    last_user_files,
-    last_user_text,
 )
 from mockllm.play.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
 from mockllm.play.matching.sent_files import describe_files
@@ -29,7 +27,7 @@ _MOST_COMPARED = 2000
 def explain_mismatch(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> str:
     """The message for a request that no scenario answers."""
     count = len(served.scenarios)
-    text, files = last_user_text(request), last_user_files(request)
+    text, files = request.last_user.text, request.last_user.files
     said = [f"user said {display(text)}"] if text or not files else []
     sent = [f"user sent {describe_files(files)}"] if files else []
     what = ", ".join([f"model {request.model!r}", *said, *sent])
@@ -63,7 +61,7 @@ def near_misses(
     a scenario only the likeness of the name counts.
     """
     named = named_scenario(served, request, headers)
-    sent = _letter_pairs(last_user_text(request) if named is None else named)
+    sent = _letter_pairs(request.last_user.text if named is None else named)
     ranked = []
     for scenario in served.scenarios:
         match = scenario.match or Match()

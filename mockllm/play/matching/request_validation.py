@@ -82,10 +82,10 @@ def check_continuation(selection: Selection, request: Request, protocol: WirePro
         stored is None
         or planned is None
         or selection.scenario.any_ids
-        or any(message.role == "assistant" for message in request.messages)
+        or read_history(request.messages).turns
     ):
         return
-    sent = {message.call_id for message in request.messages if message.role == "tool"}
+    sent = {result.call_id for result in request.results}
     for call in planned:
         if call.id not in sent and not call.malformed:
             raise stored.missing_result(call.id)
@@ -136,15 +136,15 @@ def with_scenario_ids(request: Request, scenario: Scenario, position: int) -> tu
     waiting: list[PlannedCall] = []
     own: set[str] = set()
     out: list[Message] = []
-    number = -1
+    beginnings = {turn.begin: number for number, turn in enumerate(turns)}
     for index, message in enumerate(request.messages):
-        if message.role == "assistant":
-            if number < 0 or index > turns[number].end:
-                number += 1
-                sent = {call.id for call in turns[number].calls}
-                planned = _free_calls(scenario, position - len(turns) + number, request.api)
-                own = {call.id for call in planned}
-                waiting = [call for call in planned if call.id not in sent]
+        if index in beginnings:
+            number = beginnings[index]
+            sent = {call.id for call in turns[number].calls}
+            planned = _free_calls(scenario, position - len(turns) + number, request.api)
+            own = {call.id for call in planned}
+            waiting = [call for call in planned if call.id not in sent]
+        if message.calls:
             calls = tuple(
                 call if call.id in own else _with_id(call, waiting, known) for call in message.calls
             )
@@ -159,7 +159,7 @@ def _ids_by_order(request: Request, scenario: Scenario, position: int) -> dict[s
     """The ids of the calls of the turn before, by the ids of the results in a request that names
     that answer by its id and has results only."""
     planned = _free_calls(scenario, position - 1, request.api)
-    sent = dict.fromkeys(message.call_id for message in request.messages if message.role == "tool")
+    sent = dict.fromkeys(result.call_id for result in request.results)
     free = [call.id for call in planned if call.id not in sent]
     own = {call.id for call in planned}
     return dict(zip((id for id in sent if id not in own), free, strict=False))

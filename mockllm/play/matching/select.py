@@ -73,8 +73,7 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
         return _selection(way, position, start, continued=referenced is not None)
     if referenced is not None:
         scenario, position = referenced
-        has_user = any(message.role == "user" for message in request.messages)
-        if turn_index(scenario, position) is not None or not has_user:
+        if turn_index(scenario, position) is not None or not request.users:
             return _selection(scenario, position, 0, continued=True)
     best = _best_candidates(search)
     if not best and referenced is not None:
@@ -117,9 +116,8 @@ def _referenced_position(
         ref = request.messages[index].ref
         known = served.by_token(ref) if ref else None
         if known is not None:
-            later = sum(turn.end > index for turn in history)
-            later -= _turn_continues(request.messages, index)
-            return _continue_from(known, request, history[len(history) - later :])
+            later = [turn for turn in history if turn.begin > index]
+            return _continue_from(known, request, later)
     return None
 
 
@@ -134,11 +132,6 @@ def _continue_from(
 
         scenario = way_after(scenario, position, taken, request, later)
     return scenario, position + 1 + len(later)
-
-
-def _turn_continues(messages: tuple[Message, ...], index: int) -> bool:
-    """Whether the turn of the model that message `index` belongs to continues after it."""
-    return index + 1 < len(messages) and messages[index + 1].role == "assistant"
 
 
 def _scenario_by_name(served: ScenarioIndex, name: str, request: Request) -> Scenario:
@@ -336,10 +329,9 @@ class Search:
             wanted: of the others nothing is judged, which would take long where many match.
         """
         beginnings: dict[str, list[Beginning]] = {}
-        for start, message in enumerate(self.request.messages):
-            if message.role == "user":
-                for scenario in self.served.by_user_text(message.text):
-                    beginnings.setdefault(scenario.name, []).append(self._beginning(start))
+        for beginning, message in zip(self._beginnings(), self.request.users, strict=True):
+            for scenario in self.served.by_user_text(message.text):
+                beginnings.setdefault(scenario.name, []).append(beginning)
         for name, messages in beginnings.items():
             scenario = self.served.by_name[name]
             if wanted(scenario) and self._may_answer(scenario):
@@ -371,13 +363,12 @@ class Search:
         match = scenario.match
         if match is None or not groups_read_message(match):
             return beginnings
-        return [beginning for beginning in beginnings if self._holds(match, beginning[0])]
-
-    def _holds(self, match: Match, start: int) -> bool:
-        sent = self.request.messages
-        is_user = start < len(sent) and sent[start].role == "user"
-        message = sent[start] if is_user else Message("user")
-        return message_holds(match, self.request, self.headers, message)
+        users = dict(zip(self.request.user_positions, self.request.users, strict=True))
+        return [
+            (start, first)
+            for start, first in beginnings
+            if message_holds(match, self.request, self.headers, users.get(start, Message("user")))
+        ]
 
     def _earliest_candidate(
         self, scenario: Scenario, beginnings: Sequence[Beginning]
@@ -492,10 +483,9 @@ class Search:
             return first_problem(judged_match(own, self.request, self.headers)) is None
         if match is None:  # only its own request finds it
             return scenario.plays_over(self.request.api)
-        users = [message for message in self.request.messages if message.role == "user"]
         holding = (
             message_holds(match, self.request, self.headers, message)
-            for message in users or [Message("user")]
+            for message in self.request.users or [Message("user")]
         )
         return any(holding) and self._may_answer(scenario)
 
@@ -527,12 +517,8 @@ class Search:
 
     def _beginnings(self) -> Iterator[Beginning]:
         """Where a conversation may begin, the earliest first."""
-        for start, message in enumerate(self.request.messages):
-            if message.role == "user":
-                yield self._beginning(start)
-
-    def _beginning(self, start: int) -> Beginning:
-        return start, bisect_right(self.turns, start, key=attrgetter("end"))
+        for start in self.request.user_positions:
+            yield start, bisect_right(self.turns, start, key=attrgetter("end"))
 
     def _may_answer(self, scenario: Scenario) -> bool:
         """Whether a scenario plays over the API, and all its conditions hold besides `match.user`,

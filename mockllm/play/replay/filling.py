@@ -9,7 +9,6 @@ from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import parse
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.play.matching.branching import take_branch, taken_at, way_after, way_to
-from mockllm.play.matching.conditions import last_user_text
 from mockllm.play.matching.conversation import (
     Selection,
     planned_calls,
@@ -83,14 +82,14 @@ def fill(
 def request_values(request: Request, selection: Selection) -> Values:
     """The values of a request for an answer of a model, by the beginnings of paths of templates."""
     history, position = read_history(request.messages), selection.position
-    results = [message for message in history.after if message.role == "tool"]
+    results = history.results
     if history.turns or not position:
         calls = [_call(call) for turn in history.turns[-1:] for call in turn.calls]
     else:
         calls = _calls_before(selection, request.api)
     return {
         "request": lambda: {
-            "user": last_user_text(request),
+            "user": request.last_user.text,
             "system": request.system,
             "model": request.model,
             "body": request.body,

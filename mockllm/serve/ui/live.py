@@ -19,7 +19,6 @@ from aiohttp import HttpVersion10, web
 
 from mockllm.core.errors import Problem, RequestError
 from mockllm.core.text import shorten
-from mockllm.play.matching.conditions import last_user_text
 from mockllm.play.replay.compilation.http_answer import bytes_answer, chunk
 from mockllm.play.replay.sessions.exchange import Exchange, Sent
 from mockllm.serve.server.control.control_routes import base_urls, session_summary
@@ -333,4 +332,4 @@ def row(exchange: Exchange) -> dict[str, Any]:
 def user_text(exchange: Exchange) -> str:
     """The last text of the user, shortened; "" where that cannot be read, or not at once."""
     request = None if len(exchange.body) > _LARGEST else exchange.request
-    return "" if request is None else shorten(" ".join(last_user_text(request).split()), 200)
+    return "" if request is None else shorten(" ".join(request.last_user.text.split()), 200)

@@ -131,11 +131,10 @@ def _beginnings(
     A conversation begins at the last message of the user with a text; where there is none, at the
     first message.
     """
-    users = [at for at, message in enumerate(request.messages) if message.role == "user"]
-    history = read_history(request.messages).turns
+    users, history = request.user_positions, read_history(request.messages).turns
     last = users[-1] if users else 0
     since = [turn for turn in history if turn.end > last]
-    user = _condition(request.messages[last].text) if users else None
+    user = _condition(request.last_user.text)
     if user is not None:
         yield from ((match, _earlier(since)) for match in _further(Match(user=user), request))
     without_user = _further(Match(), request)
@@ -192,10 +191,8 @@ def _condition(text: str) -> TextCondition | None:
 
 
 def _free_name(served: ScenarioIndex, request: Request) -> str:
-    users = [
-        message.text for message in request.messages if message.role == "user" and message.text
-    ]
-    name = slug(users[-1] if users else "", "request")
+    texts = [message.text for message in request.users if message.text]
+    name = slug(texts[-1] if texts else "", "request")
     return free_name(name, served.by_name.__contains__)
 
 

@@ -12,7 +12,6 @@ from mockllm.play.matching.conditions import (
     check_text,
     judged_expectations,
     judged_match,
-    last_user_text,
     model_holds,
     text_holds,
 )
@@ -110,8 +109,8 @@ def test_a_model_is_matched_by_a_glob() -> None:
 def test_the_last_user_message() -> None:
     """Of several the last one counts; without one the text is empty."""
     messages = (Message("user", "a"), Message("user", "b"), Message("assistant", "c"))
-    assert last_user_text(Request("chat", "m", {}, messages=messages)) == "b"
-    assert last_user_text(Request("chat", "m", {}, messages=messages[2:])) == ""
+    assert Request("chat", "m", {}, messages=messages).last_user.text == "b"
+    assert Request("chat", "m", {}, messages=messages[2:]).last_user.text == ""
 
 
 def check_match(*args: Any, **options: Any) -> list[str | None]:

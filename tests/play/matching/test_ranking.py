@@ -95,6 +95,8 @@ def test_history_counts_on_after_an_item_that_is_referred_to() -> None:
     assert selected(user("gamma"), item, user("so?")).position == 1
     assert selected(user("gamma"), item, MODEL, user("so?")).position == 1
     assert selected(user("gamma"), item, MODEL).position == 1
+    note = Message("system", "It is Monday.")
+    assert selected(user("gamma"), item, note, MODEL, user("so?")).position == 1
     assert selected(user("gamma"), item, user("so?"), MODEL, user("and?")).position == 2
 
 

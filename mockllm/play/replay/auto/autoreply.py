@@ -184,12 +184,7 @@ def _sample_of(schema: dict[str, Any]) -> Sample:
 
 def _echo(request: Request) -> str:
     """The latest tool results, else the text of the latest user message."""
-    results: list[str] = []
-    for message in reversed(request.messages):
-        if message.role == "tool":
-            results.append(message.text)
-        elif results:
-            return "\n".join(reversed(results))
-        elif message.role == "user" and message.text:
-            return message.text
-    return "\n".join(reversed(results)) or "(nothing to echo)"
+    if request.new_results:
+        return "\n".join([result.text for result in request.new_results]) or "(nothing to echo)"
+    texts = [message.text for message in request.users if message.text]
+    return texts[-1] if texts else "(nothing to echo)"

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from mockllm.core.request import CallEcho, Message, Request
+from mockllm.core.request import CallEcho, Request
 from mockllm.play.matching.conditions import text_holds
 from mockllm.play.matching.conversation import (
     History,
     ModelTurn,
     PlannedCall,
     are_echoed,
+    openings,
     read_history,
 )
 from mockllm.scenario import model as m
@@ -56,18 +57,6 @@ class Conversation:
     @property
     def turns(self) -> tuple[m.TurnSpec, ...]:
         return self.scenario.turns
-
-
-def openings(messages: Sequence[Message]) -> Iterator[History]:
-    """The history from each place where a conversation may begin, the latest first.
-
-    That is each user message right before a turn of the model, and the last one.
-    """
-    kept = [message for message in messages if message.role != "system"]
-    for start in range(len(kept) - 1, -1, -1):
-        following = kept[start + 1].role if start + 1 < len(kept) else "assistant"
-        if kept[start].role == "user" and following != "user":
-            yield read_history(kept, start)
 
 
 def common_turns(conversation: Conversation, history: History) -> tuple[int, bool] | None:

@@ -12,13 +12,12 @@ from dataclasses import replace
 
 from mockllm.core.errors import MockLLMError, ScenarioError, WireError
 from mockllm.core.request import Request
-from mockllm.play.matching.conversation import History
+from mockllm.play.matching.conversation import History, openings
 from mockllm.play.tapes.captured import Captured, Tape, detect_api, request_of
 from mockllm.record.recording.drafting.conversations import (
     Conversation,
     KnownConversations,
     Placement,
-    openings,
 )
 from mockllm.record.recording.drafting.draft import (
     LIVE,

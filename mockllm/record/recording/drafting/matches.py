@@ -16,8 +16,9 @@ from typing import Any, Literal
 from mockllm.core.jsontext import compact
 from mockllm.core.request import Request, SentFile
 from mockllm.play.matching.conditions import check_partial, judged_match
+from mockllm.play.matching.conversation import openings
 from mockllm.play.matching.sent_files import source_of
-from mockllm.record.recording.drafting.conversations import Conversation, openings
+from mockllm.record.recording.drafting.conversations import Conversation
 from mockllm.record.redaction.placeholders import wildcards
 from mockllm.scenario.check import text_operators
 from mockllm.scenario.ignoring import PLACEHOLDERS, competing, normal_text, normal_value

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import CallEcho, Message, Request
+from mockllm.core.request import CallEcho, Message, Request, system_text
 from mockllm.wire.protocols.ag_ui import API
 from mockllm.wire.protocols.ag_ui.created import ids_of_path
 from mockllm.wire.protocols.ag_ui.errors import CHECKS, TEXT, impossible_history, wrong_type
@@ -39,7 +39,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body=body,
         stream=True,
         messages=history,
-        system="\n".join([message.text for message in history if message.role == "system"]),
+        system=system_text(history),
         tools=offered_tools(map(mapping, array(body.get("tools")))),
         scenario=target.segments.get("scenario"),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
-from mockllm.core.request import Message, Request
+from mockllm.core.request import Message, Request, system_text
 from mockllm.wire.protocols.anthropic_messages import API
 from mockllm.wire.protocols.anthropic_messages.bedrock import BEDROCK, STREAMED, is_bedrock
 from mockllm.wire.protocols.anthropic_messages.blocks import UNTHREADED
@@ -57,7 +57,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body,
         segments["action"] == STREAMED if is_bedrock(target) else body.get("stream") is True,
         tuple(history),
-        "\n".join([message.text for message in history if message.role == "system"]),
+        system_text(history),
         offered_tools(
             filter(_is_client_run, map(mapping, array(body.get("tools")))), "input_schema"
         ),

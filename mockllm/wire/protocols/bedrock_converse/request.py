@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.request import Message, OfferedTool, Request, system_text
 from mockllm.wire.protocols.base import Lookup, counted_tokens
 from mockllm.wire.protocols.bedrock_converse import API
 from mockllm.wire.protocols.bedrock_converse.errors import CHECKS, TEXT, validation_error
@@ -39,7 +39,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body,
         target.segments.get("action") == "converse-stream",
         tuple(history),
-        "\n".join([message.text for message in history if message.role == "system"]),
+        system_text(history),
         tuple(map(_tool, _specs(config))),
         _tool_choice(mapping(config.get("toolChoice"))),
         output_schema=_output_schema(body),

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import Message, Request
+from mockllm.core.request import Message, Request, system_text
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.checks import Check
 from mockllm.wire.protocols.cohere import API
@@ -31,7 +31,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body=body,
         stream=body.get("stream") is True,
         messages=messages,
-        system="\n".join([message.text for message in messages if message.role == "system"]),
+        system=system_text(messages),
         tools=offered_tools(mapping(tool.get("function")) for tool in objects(body.get("tools"))),
         tool_choice=_CHOICES.get(string(body.get("tool_choice")), "auto"),
         output_schema=_schema(body.get("response_format")),

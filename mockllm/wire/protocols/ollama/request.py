@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
-from mockllm.core.request import Message, Request
+from mockllm.core.request import Message, Request, system_text
 from mockllm.core.text import display
 from mockllm.wire.protocols.checks import Check
 from mockllm.wire.protocols.ollama import API
@@ -47,7 +47,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body,
         body.get("stream") is not False,
         tuple(history),
-        "\n".join([message.text for message in history if message.role == "system"]),
+        system_text(history),
         offered_tools(mapping(tool.get("function")) for tool in objects(body.get("tools"))),
         output_schema=_output_schema(body.get("format")),
         wants_reasoning=body.get("think") not in (None, False, ""),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
-from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request, system_text
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.checks import Check
 from mockllm.wire.protocols.openai_common import (
@@ -106,7 +106,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body=body,
         stream=body.get("stream") is True,
         messages=messages,
-        system="\n".join([m.text for m in messages if m.role == "system"]),
+        system=system_text(messages),
         tools=tools,
         tool_choice=_tool_choice(body, tools, strict),
         output_schema=output_schema(

@@ -11,7 +11,7 @@ from typing import Any
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
-from mockllm.core.request import Request
+from mockllm.core.request import Request, system_text
 from mockllm.wire.protocols.checks import Check
 from mockllm.wire.protocols.openai_common import (
     BOOLEAN,
@@ -93,7 +93,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body=body,
         stream=body.get("stream") is True,
         messages=messages,
-        system="\n".join([message.text for message in messages if message.role == "system"]),
+        system=system_text(messages),
     )
 
 

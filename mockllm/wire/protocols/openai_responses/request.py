@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
-from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.request import Message, OfferedTool, Request, system_text
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.checks import Check
 from mockllm.wire.protocols.openai_common import (
@@ -52,7 +52,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         body,
         body.get("stream") is True,
         tuple(history),
-        "\n".join([message.text for message in history if message.role == "system"]),
+        system_text(history),
         tools,
         tool_choice(body.get("tool_choice"), body.get("tools"), strict),
         _previous(body.get("previous_response_id")),

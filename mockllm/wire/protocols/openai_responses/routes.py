@@ -208,7 +208,7 @@ def _compact(body: Fields, target: Target) -> Json:
     seed = dumps(body)
     token = derive(seed, "token", length=40, hex=True)
     content = "gAAAAA" + derive(seed, "encrypted", length=82)
-    users = [message.text for message in request.messages if message.role == "user"]
+    users = [message.text for message in request.users]
     reply = Reply(seed, token, request.model, None)
     usage = TokenUsage(counted_tokens(request), tokens(content))
     return {
