@@ -142,14 +142,14 @@ class Verification:
             requests = quantity(self.forgotten, "request")
             yield f"its first {requests} exceeded its memory; not judged"
         if self.not_judged:
-            yield f"too large to be kept and judged: request {_listed(self.not_judged)}"
+            yield f"too large to be kept and judged: request {_join_numbers(self.not_judged)}"
         for gap in self.gaps:
             yield f"requests may be missing: {gap}"
         if self.maybe_counted:
             yield (
                 "the state store may have counted a request that was refused because it was away, "
                 "so an answer of the scenario may have been left out: request "
-                f"{_listed(self.maybe_counted)}"
+                f"{_join_numbers(self.maybe_counted)}"
             )
         for sentence in self.doubtful:
             yield f"a request that is missing may be the cause: {sentence}"
@@ -194,5 +194,5 @@ _RARE = ("maybe_counted", "doubtful")
 """Fields of the JSON value that are absent where they are empty."""
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _join_numbers(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
