@@ -120,7 +120,6 @@ class Request:
         wants_reasoning: whether the request enables reasoning.
         traits: further facts from path and query that the answer's bytes depend on, as strings
             that the protocol defines.
-        users: the messages of the user, in order.
     """
 
     api: str
@@ -137,12 +136,11 @@ class Request:
     output_schema: Mapping[str, Any] | None = None
     wants_reasoning: bool = False
     traits: frozenset[str] = frozenset()
-    users: tuple[Message, ...] = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        # Kept, as each scenario whose conditions are judged reads them.
-        users = tuple([message for message in self.messages if message.role == "user"])
-        object.__setattr__(self, "users", users)
+    @property
+    def users(self) -> list[Message]:
+        """The messages of the user, in order."""
+        return [message for message in self.messages if message.role == "user"]
 
     @property
     def user_positions(self) -> list[int]:
@@ -152,15 +150,16 @@ class Request:
     @property
     def last_user(self) -> Message:
         """The last message of the user; an empty one where there is none."""
-        return self.users[-1] if self.users else Message("user")
+        users = (message for message in reversed(self.messages) if message.role == "user")
+        return next(users, Message("user"))
 
     @property
-    def results(self) -> tuple[Message, ...]:
+    def results(self) -> list[Message]:
         """The results of tools, in order."""
-        return tuple(message for message in self.messages if message.role == "tool")
+        return [message for message in self.messages if message.role == "tool"]
 
     @property
-    def new_results(self) -> tuple[Message, ...]:
+    def new_results(self) -> list[Message]:
         """The last results in a row, unless the user wrote a text after them."""
         results: list[Message] = []
         for message in reversed(self.messages):
@@ -168,7 +167,7 @@ class Request:
                 results.insert(0, message)
             elif results or (message.role == "user" and message.text):
                 break
-        return tuple(results)
+        return results
 
 
 def system_text(messages: Sequence[Message]) -> str:

@@ -18,9 +18,9 @@ def request(*messages: Message) -> Request:
 def test_messages_of_the_user() -> None:
     """They come in order, with their positions; without any the last one is empty."""
     asked = request(RULES, HELLO, MODEL, PICTURE, NEW)
-    assert (asked.users, asked.user_positions) == ((HELLO, PICTURE), [1, 3])
+    assert (asked.users, asked.user_positions) == ([HELLO, PICTURE], [1, 3])
     assert (asked.last_user, request(MODEL).last_user) == (PICTURE, Message("user"))
-    assert asked.results == (NEW,)
+    assert asked.results == [NEW]
     assert system_text([RULES, HELLO, RULES]) == "Be brief.\nBe brief."
 
 
@@ -39,4 +39,4 @@ def test_results_are_new_until_the_user_writes(
     messages: tuple[Message, ...], results: tuple[Message, ...]
 ) -> None:
     """A text of the user ends them, a message with nothing but files does not."""
-    assert request(*messages).new_results == results
+    assert request(*messages).new_results == list(results)

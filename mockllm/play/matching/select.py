@@ -329,9 +329,9 @@ class Search:
             wanted: of the others nothing is judged, which would take long where many match.
         """
         beginnings: dict[str, list[Beginning]] = {}
-        for beginning, message in zip(self._beginnings(), self.request.users, strict=True):
-            for scenario in self.served.by_user_text(message.text):
-                beginnings.setdefault(scenario.name, []).append(beginning)
+        for start in self.request.user_positions:
+            for scenario in self.served.by_user_text(self.request.messages[start].text):
+                beginnings.setdefault(scenario.name, []).append(self._beginning(start))
         for name, messages in beginnings.items():
             scenario = self.served.by_name[name]
             if wanted(scenario) and self._may_answer(scenario):
@@ -517,8 +517,10 @@ class Search:
 
     def _beginnings(self) -> Iterator[Beginning]:
         """Where a conversation may begin, the earliest first."""
-        for start in self.request.user_positions:
-            yield start, bisect_right(self.turns, start, key=attrgetter("end"))
+        return map(self._beginning, self.request.user_positions)
+
+    def _beginning(self, start: int) -> Beginning:
+        return start, bisect_right(self.turns, start, key=attrgetter("end"))
 
     def _may_answer(self, scenario: Scenario) -> bool:
         """Whether a scenario plays over the API, and all its conditions hold besides `match.user`,

@@ -42,6 +42,7 @@ def test_the_latest_message_is_echoed() -> None:
     assert echo(user("a"), result("0"), user("b"), result("1")) == "1"
     assert echo(result("1"), result("2")) == "1\n2"
     assert echo(result("")) == "(nothing to echo)"
+    assert echo(user("a"), result("")) == "(nothing to echo)"
     assert echo() == "(nothing to echo)"
     assert echo(Message("assistant", "x")) == "(nothing to echo)"
 
