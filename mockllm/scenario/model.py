@@ -329,7 +329,7 @@ class Wire:
     """The form of the stream; None is what the service of the protocol does.
 
     Args:
-        group: how many events are joined into one, where the protocol can join them.
+        group: how many consecutive fragments of a part are joined into one.
         segments: the sizes of TCP writes in bytes; a tuple is used over and over.
     """
 

@@ -6,7 +6,6 @@ import hashlib
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from tests.sixth_protocol.echo.acts import API, act_of, frame_of
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 from tests.sixth_protocol.echo.request import Options
 from tests.strategies import parts, texts, turns
-from tests.wire.protocols.streams import encoded
 
 CASES = [
     laws.Case(PROTOCOL, scenario, position)
@@ -81,24 +79,6 @@ def test_any_splitting_gives_the_same_turn(case, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=20)))
     segments = [whole[a:b] for a, b in pairwise([0, *cuts, len(whole)])]
     assert laws.decoded(PROTOCOL, segments) == laws.decoded(PROTOCOL, [whole])
-
-
-@given(st.data())
-def test_joined_frames_have_the_same_turn(data):
-    """A frame that `join` makes of two decodes to what they decode to."""
-    turn = data.draw(turns(endings=False))
-    frames = encoded(PROTOCOL, turn, REPLY)
-    joined = [frames[0]]
-    for frame in frames[1:]:
-        one = PROTOCOL.join(joined[-1], frame)
-        joined = [*joined, frame] if one is None else [*joined[:-1], one]
-    assert _whole(joined) == _whole(frames)
-
-
-def _whole(frames):
-    decoder = PROTOCOL.decoder()
-    events = [event for frame in frames for event in decoder.decode(frame)]
-    return replace(fold(Timed(0, event) for event in events), order=()).whole()
 
 
 def fingerprint() -> str:

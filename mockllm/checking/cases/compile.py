@@ -148,12 +148,11 @@ _DRAWS = 3
 
 def _different(spec: CaseSpec, variations: Iterable[Variation]) -> Iterator[Variation]:
     """The variations that cut an answer in different ways."""
-    joins = PROTOCOLS[spec.api].join is not None
     found: set[object] = set()
     for variation in variations:
         varied = vary(spec.scenario, variation).turns[0].for_api(spec.api)
         splits = tuple(map(repr, varied.reply))
-        key = splits, replace(variation, split=(), group=variation.group if joins else None)
+        key = splits, replace(variation, split=())
         if key not in found:
             found.add(key)
             yield variation

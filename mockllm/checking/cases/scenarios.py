@@ -140,7 +140,7 @@ class Variation:
 
     Args:
         split: sizes of fragments, in characters, repeated in a cycle.
-        group: how many frames are joined into one, where the protocol allows it.
+        group: how many consecutive fragments of a part are joined into one.
         line_end, bom, multiline: how events are written.
         comments: a comment after every so many events.
         cut: sizes of the chunks of bytes, repeated in a cycle.

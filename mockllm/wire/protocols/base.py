@@ -304,7 +304,6 @@ class WireProtocol:
             `service_errors`.
         with_sequence_numbers: frames with the numbers that they have after so many others; None if
             the events of the API have no numbers.
-        join: one frame with the content of two consecutive ones; None if there is no such frame.
         sdk: the types of answers in the SDK of the service; None if it has none.
     """
 
@@ -348,7 +347,6 @@ class WireProtocol:
     quota_headers: Callable[[Target, Sequence[Level]], dict[str, str]] = lambda _target, _levels: {}
     quota_error: Callable[[Target, Excess], RequestError] | None = None
     with_sequence_numbers: Callable[[list[Frame], int], list[Frame]] | None = None
-    join: Callable[[Frame, Frame], Frame | None] | None = None
     sdk: SdkTypes | None = None
 
     def background(self, body: Fields) -> Background | None:

@@ -13,7 +13,7 @@ from mockllm.core.seeded import derive, derive_int
 from mockllm.play.matching.conversation import Selection
 from mockllm.play.replay.client_requests import client_target, first_body
 from mockllm.play.replay.compilation.compiler import Replayer
-from mockllm.play.replay.compilation.encoding import _group, _multiline, _segments
+from mockllm.play.replay.compilation.encoding import _multiline, _segments
 from mockllm.play.replay.loading import loads
 from mockllm.wire.framing.sse import decode
 from mockllm.wire.protocols import PROTOCOLS
@@ -103,45 +103,6 @@ def test_which_data_are_spread(data: str | None, expected: str | None) -> None:
     """Objects and lists; half of a surrogate pair is the escape again when it is sent."""
     frame = Frame(data, event="e", id="i", retry=3)
     assert _multiline(frame) == Frame(expected, event="e", id="i", retry=3)
-
-
-def test_events_in_groups() -> None:
-    """As many as fit are joined; a group is due when its last event is."""
-    frames = [(at, Frame(str(at))) for at in range(7)]
-    joining = replace(
-        PROTOCOLS["chat"],
-        join=lambda one, other: None if other.data == "5" else Frame(f"{one.data}+{other.data}"),
-    )
-    assert list(_group(frames, joining, 2)) == [
-        (1, Frame("0+1")),
-        (3, Frame("2+3")),
-        (4, Frame("4")),
-        (6, Frame("5+6")),
-    ]
-    assert list(_group(frames, joining, 3)) == [
-        (2, Frame("0+1+2")),
-        (4, Frame("3+4")),
-        (6, Frame("5+6")),
-    ]
-    assert list(_group(frames, replace(joining, join=None), 3)) == frames
-    assert list(_group([], joining, 2)) == []
-
-
-def test_groups_in_an_answer() -> None:
-    """Fewer events with the same text, in protocols that can."""
-    plain, grouped = parts(), parts("{group: 3}")
-    assert len(grouped) < len(plain)
-    contents = [
-        "".join(
-            (choice["delta"].get("content") or "")
-            for frame in decode(b"".join(part.data for part in answer))
-            if frame.data != "[DONE]"
-            for choice in json.loads(frame.data or "")["choices"]
-        )
-        for answer in (plain, grouped)
-    ]
-    assert contents == ["abcdef", "abcdef"]
-    assert parts("{group: 3}", "anthropic") == parts(api="anthropic")
 
 
 def test_segments_of_random_sizes() -> None:

@@ -9,7 +9,6 @@ from tests.sixth_protocol.echo.client import CLIENT
 from tests.sixth_protocol.echo.decoder import Decoder, decode_body
 from tests.sixth_protocol.echo.encoder import Encoder, answer_id, encode_body
 from tests.sixth_protocol.echo.errors import error_body, error_headers, headers, voices
-from tests.sixth_protocol.echo.joining import join
 from tests.sixth_protocol.echo.records import (
     DETECTION,
     EVENTS,
@@ -41,5 +40,4 @@ PROTOCOL = WireProtocol(
     call_prefix="cue_",
     end_data=SILENCE,
     finish_values={reason: (word,) for reason, word in FINISH_WORDS.items()},
-    join=join,
 )

@@ -229,18 +229,3 @@ def test_bodies_of_others() -> None:
     assert API.decode_body({"id": "1", "message": "no"}).error == StreamError("no")
     with pytest.raises(WireError, match="an answer of Cohere needs `message`"):
         API.decode_body({"choices": []})
-
-
-def test_two_events_as_one() -> None:
-    """Fragments of one block are joined, and of nothing else."""
-    assert API.join is not None
-    one, two = (event("content-delta", 0, content={"text": text}) for text in "ab")
-    joined = event("content-delta", 0, content={"text": "ab"})
-    assert API.join(one, two) == joined
-    for other in (
-        event("content-delta", 1, content={"text": "b"}),
-        event("content-delta", 0, content={"thinking": "b"}),
-        Frame("[DONE]"),
-        end(),
-    ):
-        assert API.join(one, other) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -178,20 +177,6 @@ def test_bodies() -> None:
     )
     with pytest.raises(WireError, match="of a completion, got null"):
         API.decode_body({"choices": [{"message": {"content": "x"}}]})
-
-
-def test_two_chunks_as_one() -> None:
-    """Texts of one choice are joined; a chunk that ends the answer ends the joined one."""
-    assert API.join is not None
-    one, two, end, other = (
-        Frame(dumps(made))
-        for made in (chunk("a"), chunk("b"), chunk("c", finish="stop"), chunk("d", 1))
-    )
-    joined = API.join(one, two)
-    assert joined is not None
-    assert json.loads(joined.data or "")["choices"][0]["text"] == "ab"
-    assert API.join(one, end) is not None
-    assert API.join(end, one) is API.join(one, other) is API.join(one, Frame("[DONE]")) is None
 
 
 def test_log_probabilities_of_a_scenario_are_sent_unasked() -> None:

@@ -17,6 +17,7 @@ from mockllm.core.http import TimedBytes
 from mockllm.core.seeded import derive_int
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Turn
+from mockllm.play.replay.compilation.grouping import in_groups
 from mockllm.play.replay.compilation.http_answer import NO_EXTRA
 from mockllm.scenario.model import Wire
 from mockllm.wire.framing.carrier import Carrier
@@ -48,7 +49,11 @@ def stream(
     wire = wire or Wire()
     carrier = protocol.carrier(reply.options)
     quirks = variants(protocol, wire, carrier)
-    frames = _frames(turns, protocol, reply, timed or turns)
+    timed = timed or turns
+    if wire.group is not None:
+        turns = [in_groups(turn, wire.group) for turn in turns]
+        timed = [in_groups(turn, wire.group) for turn in timed]
+    frames = _frames(turns, protocol, reply, timed)
     if extra:
         frames = with_extra(protocol, frames, extra)
     if quirks:
@@ -58,8 +63,6 @@ def stream(
         for variant in quirks:
             if variant.frames is not None:
                 frames = change_frames(variant.frames, frames, context)
-    if wire.group is not None:
-        frames = list(_group(frames, protocol, wire.group))
     parts = _write(frames, wire, wire.line_end or protocol.line_end, carrier)
     for variant in quirks:
         if variant.bytes is not None:
@@ -147,25 +150,6 @@ def _alone(protocol: WireProtocol, reply: Reply, number: int) -> Reply:
     """The reply as it is for a choice that is the only one."""
     assert protocol.choices is not None
     return replace(reply, options=protocol.choices.single(reply.options, number))
-
-
-def _group(frames: Sequence[TimedFrame], protocol: WireProtocol, size: int) -> Iterator[TimedFrame]:
-    """Joins up to `size` consecutive frames into one, where the protocol can; it is due when the
-    last of them is."""
-    held: Frame | None = None
-    due = count = 0
-    for at, frame in frames:
-        joined = None
-        if held is not None and protocol.join is not None and count < size:
-            joined = protocol.join(held, frame)
-        if joined is not None:
-            held, due, count = joined, at, count + 1
-            continue
-        if held is not None:
-            yield due, held
-        held, due, count = frame, at, 1
-    if held is not None:
-        yield due, held
 
 
 def _write(

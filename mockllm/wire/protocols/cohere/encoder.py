@@ -15,13 +15,12 @@ from mockllm.core.events import Frame
 from mockllm.core.seeded import derive_int
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, ToolCall, Turn
-from mockllm.wire.protocols.base import Reply, dumps, tokens_in
+from mockllm.wire.protocols.base import Reply, tokens_in
 from mockllm.wire.protocols.cohere import API, fields
 from mockllm.wire.protocols.custom_calls import function
 from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.openai_common import function_call
 from mockllm.wire.protocols.records import Json
-from mockllm.wire.protocols.values import json_object
 
 _DONE = Frame("[DONE]")
 
@@ -198,35 +197,3 @@ def _add(body: Json, message: Json, value: Json) -> None:
             message.setdefault("citations", []).append(part["citations"])
         case "message-end":
             body["finish_reason"] = value["delta"]["finish_reason"]
-
-
-# Several events as one
-
-_JOINED = {"content-delta", "tool-plan-delta", "tool-call-delta"}
-
-
-def join(first: Frame, second: Frame) -> Frame | None:
-    """One event with the fragments of two of one kind and index; None for other events."""
-    one, other = json_object(first.data), json_object(second.data)
-    if one is None or other is None or one.get("type") not in _JOINED:
-        return None
-    mine, theirs = _fragment_in(one), _fragment_in(other)
-    same = (one["type"], one.get("index")) == (other.get("type"), other.get("index"))
-    if not same or mine is None or theirs is None or mine[1] != theirs[1]:
-        return None
-    holder, name = mine
-    holder[name] += theirs[0][name]
-    return Frame(dumps(one), first.event)
-
-
-def _fragment_in(value: Json) -> tuple[Json, str] | None:
-    """The object with the only field that an event has for its message, and that field's name."""
-    if not value.keys() <= {"type", "index", "delta"}:
-        return None
-    inner: Any = value.get("delta")
-    while isinstance(inner, dict) and len(inner) == 1:
-        ((name, deeper),) = inner.items()
-        if isinstance(deeper, str):
-            return inner, name
-        inner = deeper
-    return None

@@ -7,7 +7,7 @@ from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.cohere import ADDRESS
 from mockllm.wire.protocols.cohere.client import CLIENT
 from mockllm.wire.protocols.cohere.decoder import Decoder, decode_body
-from mockllm.wire.protocols.cohere.encoder import Encoder, encode_body, join
+from mockllm.wire.protocols.cohere.encoder import Encoder, encode_body
 from mockllm.wire.protocols.cohere.errors import (
     SERVICE_ERRORS,
     answer_headers,
@@ -89,6 +89,5 @@ PROTOCOL = WireProtocol(
     quota_headers=quota_headers,
     quota_error=quota_error,
     end_data="[DONE]",
-    join=join,
     sdk=records.SdkTypes("cohere", "cohere:V2ChatStreamResponse", "cohere:V2ChatResponse"),
 )

@@ -22,7 +22,6 @@ from mockllm.wire.protocols.base import Reply, logprob, tokens_in
 from mockllm.wire.protocols.custom_calls import with_functions
 from mockllm.wire.protocols.gemini import fields
 from mockllm.wire.protocols.gemini.errors import NO_MESSAGE, status_of
-from mockllm.wire.protocols.gemini.fields import wire
 from mockllm.wire.protocols.gemini.grounding import grounding
 from mockllm.wire.protocols.gemini.logprobs import joined_logprobs, summed_up, write_logprobs
 from mockllm.wire.protocols.gemini.media import with_whole_sounds, write_media
@@ -30,7 +29,7 @@ from mockllm.wire.protocols.gemini.partial import cut
 from mockllm.wire.protocols.gemini.runs import Kind, Signatures
 from mockllm.wire.protocols.gemini.server_tools import call_part, result_part
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import array, mapping, plain_object
+from mockllm.wire.protocols.values import array, mapping
 
 
 def response_id(reply: Reply) -> str:
@@ -369,35 +368,3 @@ def _append(parts: list[Json], more: object) -> None:
 def _plain(part: object) -> bool:
     value = mapping(part)
     return isinstance(value.get("text"), str) and value.keys() <= {"text", "thought"}
-
-
-# Several chunks as one
-
-
-def join(first: Frame, second: Frame) -> Frame | None:
-    """One chunk with the content of two, as the service sends what is ready in one; None where that
-    is not possible."""
-    one, other = plain_object(first), plain_object(second)
-    if one is None or other is None:
-        return None
-    mine, theirs = _only_candidate(one), _only_candidate(other)
-    if mine is None or theirs is None or "finishReason" in mine:
-        return None
-    if (set(mine) - {"content", "index", "logprobsResult"}) & set(theirs):
-        return None  # both have metadata, which cannot be merged
-    before = mine["content"]["parts"]
-    # The empty text of the last chunk only stands for content that came before.
-    more = [part for part in theirs["content"]["parts"] if not before or part != {"text": ""}]
-    content = {**mine["content"], **theirs["content"], "parts": [*before, *more]}
-    candidate = {**mine, **theirs, "content": content, **joined_logprobs((mine, theirs))}
-    return Frame(wire({**one, **other, "candidates": [candidate]}))
-
-
-def _only_candidate(chunk: Json) -> Json | None:
-    candidates = chunk.get("candidates")
-    if not isinstance(candidates, list) or len(candidates) != 1:
-        return None
-    candidate = candidates[0]
-    content = candidate.get("content") if isinstance(candidate, dict) else None
-    parts = content.get("parts") if isinstance(content, dict) else None
-    return candidate if isinstance(parts, list) else None

@@ -20,7 +20,7 @@ from mockllm.wire.protocols.gemini.candidates import join_bodies, join_candidate
 from mockllm.wire.protocols.gemini.client import CLIENT
 from mockllm.wire.protocols.gemini.contents import messages, text_of
 from mockllm.wire.protocols.gemini.decoder import Decoder, decode_body
-from mockllm.wire.protocols.gemini.encoder import Encoder, encode_body, join, response_id
+from mockllm.wire.protocols.gemini.encoder import Encoder, encode_body, response_id
 from mockllm.wire.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.gemini.fields import FINISHES, Options
 from mockllm.wire.protocols.gemini.request import model_of, options, parse
@@ -160,7 +160,6 @@ PROTOCOL = WireProtocol(
     carriers=(SSE, JSON_ARRAY),
     carrier=lambda options: JSON_ARRAY if options.array else SSE,
     line_end="crlf",
-    join=join,
     sdk=records.SdkTypes(
         "google-genai",
         "google.genai.types:GenerateContentResponse",

@@ -25,7 +25,7 @@ from mockllm.wire.protocols.ollama.objects import (
     write_finish,
 )
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import json_object, mapping, plain_object
+from mockllm.wire.protocols.values import json_object
 
 
 class Encoder:
@@ -118,24 +118,3 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
 
 
 _GROWING = frozenset({"content", "thinking", "response", "tool_calls", "logprobs"})
-
-
-def join(first: Frame, second: Frame) -> Frame | None:
-    """One object with the content of two, as a server sends what is ready at once; None where the
-    content would have another order, and for the last object, which has no content."""
-    one, other = plain_object(first), plain_object(second)
-    if one is None or other is None or is_end(one) or is_end(other):
-        return None
-    before, after = _content(one), _content(other)
-    if not before or not after or max(before) > min(after):
-        return None
-    merge(one, other, _GROWING)
-    return Frame(wire(one))
-
-
-def _content(value: Fields) -> list[int]:
-    """The fields of an object, as positions in the order in which clients read it."""
-    inner = mapping(value.get("message", value))
-    text = inner.get("content") or inner.get("response")
-    found = (inner.get("thinking"), text, inner.get("tool_calls"))
-    return [position for position, content in enumerate(found) if content]

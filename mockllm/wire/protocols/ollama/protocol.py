@@ -10,7 +10,7 @@ from mockllm.wire.protocols.decoding import projection
 from mockllm.wire.protocols.ollama import ADDRESS, errors, service
 from mockllm.wire.protocols.ollama.client import CLIENT
 from mockllm.wire.protocols.ollama.decoder import Decoder, decode_body
-from mockllm.wire.protocols.ollama.encoder import Encoder, encode_body, is_end, join
+from mockllm.wire.protocols.ollama.encoder import Encoder, encode_body, is_end
 from mockllm.wire.protocols.ollama.objects import DURATIONS, Options
 from mockllm.wire.protocols.ollama.request import options, parse
 from mockllm.wire.protocols.values import mapped_text
@@ -71,6 +71,5 @@ PROTOCOL = WireProtocol(
     finish_values=dict.fromkeys(("stop", "tool_calls", "content_filter", "refusal"), ("stop",)),
     carriers=(NDJSON,),
     carrier=lambda _: NDJSON,
-    join=join,
     sdk=records.SdkTypes("ollama", "ollama:ChatResponse", "ollama:ChatResponse"),
 )

@@ -13,7 +13,7 @@ from mockllm.wire.protocols.openai_chat import ADDRESS
 from mockllm.wire.protocols.openai_chat.batches import BATCHES
 from mockllm.wire.protocols.openai_chat.client import CLIENT
 from mockllm.wire.protocols.openai_chat.decoder import Decoder, decode_body
-from mockllm.wire.protocols.openai_chat.encoder import Encoder, encode_body, join
+from mockllm.wire.protocols.openai_chat.encoder import Encoder, encode_body
 from mockllm.wire.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.openai_chat.fields import answer_id, move_reasoning, reasoning_field
 from mockllm.wire.protocols.openai_chat.files import FILES
@@ -115,7 +115,6 @@ PROTOCOL = WireProtocol(
         },
         "model": _model,
     },
-    join=join,
     sdk=records.SdkTypes(
         "openai", "openai.types.chat:ChatCompletionChunk", "openai.types.chat:ChatCompletion"
     ),

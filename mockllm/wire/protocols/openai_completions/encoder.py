@@ -19,7 +19,6 @@ from mockllm.wire.protocols.openai_common import write_error
 from mockllm.wire.protocols.openai_completions import API, fields
 from mockllm.wire.protocols.openai_completions.request import Options
 from mockllm.wire.protocols.records import Json
-from mockllm.wire.protocols.values import plain_object
 
 # openai-python stops reading here, so nothing may follow.
 _DONE = Frame("[DONE]")  # the last message of a stream, by the reference of `stream`
@@ -167,29 +166,3 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     if turn.usage is not None:
         body["usage"] = fields.write_usage(turn.usage)
     return body | fields.fingerprint(reply)
-
-
-# Several chunks as one
-
-
-def join(first: Frame, second: Frame) -> Frame | None:
-    """One chunk with the text of two, as servers send several tokens at once; None where one of
-    them is no chunk with a single choice, or the first one ends it."""
-    one, other = plain_object(first), plain_object(second)
-    mine, theirs = _only_choice(one), _only_choice(other)
-    if one is None or other is None or mine is None or theirs is None:
-        return None
-    if mine["index"] != theirs["index"] or mine["finish_reason"] or one.get("usage"):
-        return None
-    if mine["logprobs"] or theirs["logprobs"]:
-        return None
-    return Frame(dumps({**other, "choices": [{**theirs, "text": mine["text"] + theirs["text"]}]}))
-
-
-def _only_choice(chunk: Json | None) -> Json | None:
-    choices = (chunk or {}).get("choices")
-    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
-        return None
-    choice: Json = choices[0]
-    plain = choice.keys() == {"text", "index", "logprobs", "finish_reason"}
-    return choice if plain and isinstance(choice["text"], str) else None

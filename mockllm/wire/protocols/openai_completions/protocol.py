@@ -10,7 +10,7 @@ from mockllm.wire.protocols.decoding import projection
 from mockllm.wire.protocols.openai_completions import ADDRESS
 from mockllm.wire.protocols.openai_completions.client import CLIENT
 from mockllm.wire.protocols.openai_completions.decoder import Decoder, decode_body
-from mockllm.wire.protocols.openai_completions.encoder import Encoder, encode_body, join
+from mockllm.wire.protocols.openai_completions.encoder import Encoder, encode_body
 from mockllm.wire.protocols.openai_completions.fields import answer_id
 from mockllm.wire.protocols.openai_completions.request import Options, options, parse
 from mockllm.wire.protocols.values import mapped_text
@@ -65,6 +65,5 @@ PROTOCOL = WireProtocol(
     ),
     finish_values={"tool_calls": ("stop",), "refusal": ("stop",)},
     end_data="[DONE]",
-    join=join,
     sdk=records.SdkTypes("openai", "openai.types:Completion", "openai.types:Completion"),
 )
