@@ -37,9 +37,13 @@ MARKERS = (
 """As `pytest --markers` lists them."""
 
 
-MODES = ("none", "once", "new_episodes", "all")
+MODES = ("none", "once", "new_episodes", "all", "changed", "stale")
 """When a test is recorded: never; if it has no recording; only new requests; always, replacing the
-recording."""
+recording; if its last run sent other requests than were recorded; if its recording is older than
+`max_age`. The last two replace the recording, too."""
+
+CHANGED = "mockllm/changed"
+"""The key of pytest's cache with the tests that sent other requests than were recorded."""
 
 
 def _speed(value: str) -> float:
@@ -96,7 +100,9 @@ _VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
         "MODE",
         "What is recorded of tests that are marked mockllm_recorded. none (default): nothing, "
         "their recordings are played; once: those that have no recording; new_episodes: requests "
-        "that are in no recording; all: everything again.",
+        "that are in no recording; all: everything again; changed: the tests that sent other "
+        "requests than were recorded when they ran last; stale: those with recordings older than "
+        "--mockllm-max-age.",
     ),
     (
         "max_age",

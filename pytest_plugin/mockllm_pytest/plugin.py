@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mockllm.core.text import quantity
 from mockllm_pytest import options
 from mockllm_pytest.printing import add_section, fail, failure, printable
 
@@ -44,6 +45,8 @@ SUITE_SECTION = "mockllm suite"
 """The title of the section of a report with what a suite counted."""
 _RECORDING = "mockllm recording"
 _REMARKS = "mockllm remarks"
+_CHANGED = "mockllm changed"
+_MOST_CHANGED = 3
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -480,6 +483,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             verdict = session.verdict()
         if verdict.remarks:
             add_section(item, "call", _REMARKS, "\n".join(verdict.remarks))
+        if verdict.changed:
+            add_section(item, "call", _CHANGED, "\n".join(verdict.changed))
         if not verdict.good:
             fail(str(verdict))
         if options.flag(item.config, "show"):
@@ -553,6 +558,9 @@ def _summary(
         "mockllm remarks",
         [f"{nodeid}: {line}" for nodeid, text in remarks for line in text.splitlines()],
     )
+    changed = _sections(reporter, _CHANGED, ("passed", "failed"))
+    _keep_changed(config, reporter, [nodeid for nodeid, _ in changed])
+    yield "mockllm: recordings that answered other requests", list(_changed_lines(changed))
     late = config.stash[_LATE]
     advice = "A task or thread went on: end it in the test, or in a fixture."
     yield "mockllm: requests after the end of their tests", [advice, *late] if late else []
@@ -561,6 +569,37 @@ def _summary(
         yield "mockllm exchanges", _blocks(_sections(reporter, _SECTION, ("passed",)))
     recordings = _sections(reporter, _RECORDING, reporter.stats, when="teardown")
     yield "mockllm recordings", _blocks(sorted(recordings + config.stash[_FIXTURES]))
+
+
+def _changed_lines(changed: list[tuple[str, str]]) -> Iterator[str]:
+    if not changed:
+        return
+    tests = quantity(len(changed), "recorded test")
+    yield f"{tests} sent another request than was recorded:"
+    for nodeid, text in changed[:_MOST_CHANGED]:
+        yield from (f"{nodeid}: {line}" for line in text.splitlines())
+    if len(changed) > _MOST_CHANGED:
+        yield f"and {len(changed) - _MOST_CHANGED} more"
+    yield (
+        "They fail with --mockllm-require request-unchanged; --mockllm-record=changed records them "
+        "anew."
+    )
+
+
+def _keep_changed(
+    config: pytest.Config, reporter: pytest.TerminalReporter, changed: list[str]
+) -> None:
+    """Keeps for `--mockllm-record=changed` which tests sent other requests; those that did not run
+    are as they were."""
+    cache: pytest.Cache | None = getattr(config, "cache", None)  # with -p no:cacheprovider
+    if cache is None:
+        return
+    known: list[str] = cache.get(options.CHANGED, [])
+    reports = (report for found in reporter.stats.values() for report in found)
+    ran = {report.nodeid for report in reports if getattr(report, "when", None) == "call"}
+    now = sorted({nodeid for nodeid in known if nodeid not in ran} | set(changed))
+    if now != known:
+        cache.set(options.CHANGED, now)
 
 
 def _sections(

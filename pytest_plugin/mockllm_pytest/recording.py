@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +27,7 @@ from mockllm.core.errors import UsageError
 from mockllm.core.text import quantity
 from mockllm.play.replay.loading import load
 from mockllm.play.tapes.captured import load_head
+from mockllm.record.recording.store.ages import ages, read_max_age
 from mockllm.record.recording.store.locks import put
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
@@ -33,7 +35,7 @@ from mockllm.serve.interception.hosts import Hosts
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm_pytest.answering import Answering
 from mockllm_pytest.marks import Allowed, MockllmMark, RecordedMark
-from mockllm_pytest.options import flag, ignored_parts, secret_rules, setting, upstreams
+from mockllm_pytest.options import CHANGED, flag, ignored_parts, secret_rules, setting, upstreams
 from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
@@ -104,9 +106,33 @@ class Recording:
         self._replaced: set[Path] = set()
         self._lines: list[Line] = []
         mode = setting(config, "record", mark.mode, "none")
+        if mode in ("changed", "stale"):
+            due = self._is_changed(config) if mode == "changed" else self._is_stale(config)
+            mode = "all" if due else "none"
         if mode == "none" or (mode == "once" and self.scenarios):
             return
         self._record(config, mark, mode)
+
+    def _is_changed(self, config: pytest.Config) -> bool:
+        """Whether the test sent other requests than were recorded when it ran last."""
+        cache: pytest.Cache | None = getattr(config, "cache", None)
+        if cache is None:
+            raise UsageError(
+                "--mockllm-record=changed needs pytest's cache, which knows the tests that sent "
+                "other requests: leave -p no:cacheprovider out"
+            )
+        return self._nodeid in cache.get(CHANGED, [])
+
+    def _is_stale(self, config: pytest.Config) -> bool:
+        """Whether some of the recording is older than it may be, or of no known date."""
+        text = setting(config, "max_age", None, "")
+        if not text:
+            raise UsageError(
+                "--mockllm-record=stale needs --mockllm-max-age, such as 30d: how old a recording "
+                "may be"
+            )
+        found = ages(self.scenarios, read_max_age(text), time.time())
+        return bool(found.too_old or found.undated)
 
     def _record(self, config: pytest.Config, mark: RecordedMark, mode: str) -> None:
         from mockllm.record.recording.drafting.matches import match_rule

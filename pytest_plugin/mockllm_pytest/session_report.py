@@ -19,6 +19,8 @@ from mockllm.scenario.model import Scenario
 from mockllm_pytest.marks import Allowed, MockllmMark
 from mockllm_pytest.replies import is_inline
 
+_CHANGED = "request-unchanged"
+
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
@@ -30,6 +32,7 @@ class SessionReport:
         allow: the marker that would allow the mistakes.
         hints: lines about other ways out, such as the commands that record the test again.
         remarks: what may be a mistake, and is none of the verdict.
+        changed: which requests were others than were recorded, remarks or mistakes.
     """
 
     mistakes: tuple[str, ...]
@@ -37,6 +40,7 @@ class SessionReport:
     allow: str
     hints: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -80,20 +84,27 @@ def judge(
         allow_unplayed=allowed.unplayed,
         must_begin=required,
     )
-    remarks = tuple(printable_lines(str(remark)) for remark in verification.remarks)
+    shown = (*verification.violations, *verification.remarks)
+    changed = tuple(
+        f"request {violation.exchange}: {violation.message}"
+        for violation in shown
+        if violation.invariant == _CHANGED
+    )
+    remarks = tuple(str(remark) for remark in verification.remarks if remark.invariant != _CHANGED)
     mistakes = (*verification.mistakes, *_not_passed_on(session))
     kept = sorted(
         (wrong for wrong in mistakes if getattr(allowed, _argument(wrong), False) is not True),
         key=lambda mistake: mistake.number,
     )
     if not kept:
-        return SessionReport((), "", "", remarks=remarks)
+        return SessionReport((), "", "", remarks=remarks, changed=changed)
     return SessionReport(
         tuple(mistake.text for mistake in kept),
         format_exchanges(session.name, list(session.journal), scenarios),
         _marker(mark, kept),
         _repeat_hints(session, kept),
         remarks,
+        changed,
     )
 
 

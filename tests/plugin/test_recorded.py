@@ -540,3 +540,68 @@ def test_a_half_read_answer_is_recorded_and_replayed(project, run):
     result.stdout.fnmatch_lines(["*turn 1 of hello; *cut by the client"])
     assert files(project) == ["test_it/test_it/hello.1.jsonl", "test_it/test_it/hello.yaml"]
     run(text).assert_outcomes(passed=2)
+
+
+def asking(system):
+    """A test with a system prompt, and one that never changes."""
+    return f"""
+    import openai
+    import pytest
+
+    def ask(system):
+        with openai.OpenAI(max_retries=0, timeout=60) as client:
+            contents = {{"system": system, "user": "Hi"}}
+            messages = [{{"role": role, "content": text}} for role, text in contents.items()]
+            answer = client.chat.completions.create(model="gpt-4o", messages=messages)
+            return answer.choices[0].message.content
+
+    @pytest.mark.mockllm_recorded
+    def test_changes(mockllm_session):
+        print("answer:", ask({system!r}))
+
+    @pytest.mark.mockllm_recorded
+    def test_stays(mockllm_session):
+        assert ask("Be kind.").startswith("answer")
+    """
+
+
+def test_a_recorded_test_with_another_prompt(project, run, service):
+    """It passes with its differences in the summary, and fails where that is required; `changed`
+    records it anew, and no other test."""
+    with_cache = ("-o", "addopts=-p no:langsmith_plugin -p no:randomly -p no:hypothesispytest")
+    run(asking("Be kind."), *recording("once", service)).assert_outcomes(passed=2)
+    result = run(asking("Be evil."), *with_cache)
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*= mockllm: recordings that answered other requests =*",
+            "1 recorded test sent another request than was recorded:",
+            '*test_changes: request 1: *messages[[]0].content: "Be kind." → "Be evil."*',
+            "They fail with --mockllm-require request-unchanged; *",
+        ]
+    )
+    result = run(asking("Be evil."), *with_cache, "--mockllm-require", "request-unchanged")
+    result.assert_outcomes(passed=1, failed=1)
+    count = len(service.requests)
+    result = run(asking("Be evil."), *with_cache, "-s", *recording("changed", service))
+    result.assert_outcomes(passed=2)
+    assert len(service.requests) == count + 1
+    result = run(asking("Be evil."), *with_cache, "-s", "--mockllm-require", "request-unchanged")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines([f"*answer: answer {count + 1}*"])
+    result.stdout.no_fnmatch_line("*other requests*")
+
+
+def test_stale_recordings_are_recorded_anew(project, run, service):
+    """Those older than they may be; the age has to be given."""
+    run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
+    fresh = recording("stale", service)
+    run(both("Hello"), *fresh, "--mockllm-max-age=1d").assert_outcomes(passed=1)
+    assert len(service.requests) == 2
+    for tape in (project.path / "recorded").rglob("*.jsonl"):
+        tape.write_text(re.sub('"at":"[0-9]{4}', '"at":"2001', tape.read_text("utf-8")), "utf-8")
+    run(both("Hello"), *fresh, "--mockllm-max-age=1d").assert_outcomes(passed=1)
+    assert len(service.requests) == 4
+    result = run(both("Hello"), *fresh)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*--mockllm-record=stale needs --mockllm-max-age*"])
