@@ -167,19 +167,16 @@ def read_policy(choices: Iterable[str]) -> Policy:
     Raises:
         UsageError: a key or a value is none that there is.
     """
-    hints = get_type_hints(Policy)
     fields: dict[str, Any] = {}
     for key, value in _policy_pairs(choices).items():
         if key == "ignore":
             fields[key] = frozenset(filter(None, value.split(",")))
             _check_fields(fields[key])
-        elif key == "usage_requested" and value in ("true", "false"):
-            fields[key] = value == "true"
-        elif value in get_args(hints[key]):
-            fields[key] = value
-        else:
-            known = ", ".join(get_args(hints[key])) or "true, false"
-            raise UsageError(f"--policy {key}={value}: {key} is one of {known}")
+            continue
+        known = _POLICY[key]
+        if value not in known:
+            raise UsageError(f"--policy {key}={value}: {key} is one of {', '.join(known)}")
+        fields[key] = value == "true" if known == _FLAG else value
     return Policy(**fields)
 
 
@@ -195,7 +192,15 @@ def _policy_pairs(choices: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
-_POLICY = ("malformed", "missing_id", "unknown_tool", "order", "ignore", "usage_requested")
+_HINTS = get_type_hints(Policy)
+_FLAG = ("true", "false")
+_POLICY: dict[str, tuple[str, ...]] = {
+    **{key: get_args(_HINTS[key]) for key in ("malformed", "missing_id", "unknown_tool", "order")},
+    "ignore": (),
+    "usage_requested": _FLAG,
+}
+"""The values of each key; of `ignore` they are fields of outcomes."""
+
 _FIELDS = (*FIELDS, *LABELS, "call_id")
 
 
