@@ -2,8 +2,8 @@
 
 The one grammar of all options, headers and marks that have keys: pairs `KEY=VALUE`, with spaces or
 commas between them. A value goes to the next key, so it may have both; in brackets it may have keys
-as well. Where the keys are names of the user's, as in `chat=/v1/my/chat`, an option has one pair,
-whose value is all the rest.
+as well, and a bracket without its other half is a character like others. Where the keys are names
+of the user's, as in `chat=/v1/my/chat`, an option has one pair, whose value is all the rest.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Collection
 
 from mockllm.core.text import did_you_mean
 
-# Of texts that clients send: each character is looked at once.
-_WORD = re.compile(r"(?:[^\s,()]|\([^()]*\))+")
+# Of texts that clients send: each character is looked at twice at most.
+_WORD = re.compile(r"(?:[^\s,()]|\([^()]*\)|[()])+")
 _KEY = re.compile(r"([^\s,()=]+)=")
 
 

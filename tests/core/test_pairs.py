@@ -23,8 +23,8 @@ KEYS = ("ttft", "itl", "ignore", "after", "end")
         ("", None),
         ("ttft", None),
         ("ttft=", None),
-        ("ttft=lognormal(1s", None),
-        ("ttft=1s) itl=2s", None),
+        ("ttft=lognormal(1s", {"ttft": "lognormal(1s"}),
+        ("after=) arguments end=reset", {"after": ") arguments", "end": "reset"}),
         ("ttft=1s ttft=2s", None),
     ],
 )

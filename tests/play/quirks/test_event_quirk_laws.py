@@ -34,7 +34,11 @@ BY_NAME = {named(quirk, variant): (api, quirk, variant) for api, quirk, variant 
 
 # Items that share an index come in the order in which they open; where a later one opens first,
 # only the final output shows it, after the events.
-IN_ORDER = {"resp-output-index:shared", "resp-reasoning-ids:shared-index"}
+IN_ORDER = {
+    "resp-output-index:shared",
+    "resp-reasoning-ids:shared-index",
+    "bedrock-empty-stop",  # it ends the block that is open, and of two none can be told
+}
 
 TEXT = Turn((Text(("Hel", "lo")),), "stop")
 CALL = Turn((ToolCall("f", "call_1", ('{"a":', "1}")),), "tool_calls")
