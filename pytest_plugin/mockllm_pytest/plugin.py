@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mockllm.core.text import quantity
 from mockllm_pytest import options
 from mockllm_pytest.printing import add_section, fail, failure, printable
 
@@ -574,6 +573,8 @@ def _summary(
 def _changed_lines(changed: list[tuple[str, str]]) -> Iterator[str]:
     if not changed:
         return
+    from mockllm.core.text import quantity
+
     tests = quantity(len(changed), "recorded test")
     yield f"{tests} sent another request than was recorded:"
     for nodeid, text in changed[:_MOST_CHANGED]:
