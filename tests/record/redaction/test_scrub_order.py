@@ -23,7 +23,7 @@ from mockllm.play.tapes.captured import Captured
 def redacted(headers, body):
     chunks = (TimedBytes(0, body.encode()),)
     captured = Captured("POST", "https://a.test", headers, b"", 200, (), chunks)
-    return Redactor().captured(captured).body
+    return Redactor().exchange(captured).body
 
 words = [login["password"] for login in logins]
 print(redacted((("x-auth", "; ".join(words)),), f"{words} began with {common} and broke off"))

@@ -120,12 +120,13 @@ def imported(tree):
 
 
 def private(tree):
-    """The private attributes that are read or written, by name or by a string. `os._exit` is
-    documented in spite of its name."""
+    """The private attributes that are read or written, by name or by a string. `os._exit`
+    and the `_replace` of named tuples are documented in spite of their names."""
     for node in ast.walk(tree):
         name = ""
         if isinstance(node, ast.Attribute):
-            name = "" if ast.unparse(node) == "os._exit" else node.attr
+            is_documented = ast.unparse(node) == "os._exit" or node.attr == "_replace"
+            name = "" if is_documented else node.attr
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)

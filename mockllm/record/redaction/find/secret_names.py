@@ -43,7 +43,7 @@ def looks_generated(value: str) -> bool:
 
 _PIECES = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST_WORD, _LONGEST_NUMBER, _LONGEST_MARK = 15, 8, 3
-_SHORTEST_DRAWN = 20
+_SHORTEST_DRAWN, _LEAST_ODD = 20, 12
 
 
 def made_of_words(value: str) -> bool:
@@ -53,11 +53,11 @@ def made_of_words(value: str) -> bool:
 
 
 def is_drawn_by_chance(value: str) -> bool:
-    """Whether a value whose name says nothing is drawn by chance, as keys are: it has 20 letters
-    and digits in one piece that is no word. A UUID is an identifier."""
-    return _UUID.fullmatch(value) is None and any(
-        len(piece) >= _SHORTEST_DRAWN and not _is_word(piece) for piece in _PIECES.split(value)
-    )
+    """Whether a value whose name says nothing is drawn by chance, as keys are: of 20 characters, 12
+    together are letters and digits and no word. A UUID is an identifier."""
+    if len(value) < _SHORTEST_DRAWN or _UUID.fullmatch(value):
+        return False
+    return any(len(part) >= _LEAST_ODD and not _is_word(part) for part in _PIECES.split(value))
 
 
 def _is_word(piece: str) -> bool:

@@ -137,6 +137,8 @@ def test_names_of_headers(name, secret):
         ("thread_id", "Qx7ZrVb2Nm4Kl9Wd3Tp0", False),
         ("upload_id", "Qx7ZrVb2Nm4Kl9Wd3Tp0", True),
         ("q", "qwen2.5-coder-32b", False),
+        ("q", "facebook/wav2vec2-large-960h-lv60-self", False),
+        ("t", "dAkjyLfi5ofVGI-WdI_-F-HeZch", True),
         ("q", "meta-llama/Llama-3.3-70B-Instruct-Turbo-Free", False),
         ("smart_format", "true", False),
         ("name", "550e8400-e29b-41d4-a716-446655440000", False),
