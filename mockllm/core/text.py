@@ -87,6 +87,18 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, most: 
     return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
 
+def common_length(left: str, right: str) -> int:
+    """The number of characters with which two texts begin alike."""
+    alike, end = 0, min(len(left), len(right))
+    while alike < end:  # bisected: a prompt may have a million characters
+        middle = (alike + end + 1) // 2
+        if left[alike:middle] == right[alike:middle]:
+            alike = middle
+        else:
+            end = middle - 1
+    return alike
+
+
 def shorten(
     text: str, limit: int, *, keep: int | None = None, tail: int = 0, mark: str = "…"
 ) -> str:

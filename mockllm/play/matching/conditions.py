@@ -18,7 +18,7 @@ from mockllm.core.later import later
 from mockllm.core.patterns import compile_pattern
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request, SentFile
-from mockllm.core.text import display, shorten
+from mockllm.core.text import common_length, display, shorten
 from mockllm.play.matching.hidden import is_hidden_value
 from mockllm.play.matching.sent_files import check_files, source_of, wanted_files
 from mockllm.scenario.ignoring import normal_text, normal_value, wanted_text
@@ -166,13 +166,7 @@ def _has_several(condition: AnyText) -> bool:
 def _describe_difference(expected: str, actual: str) -> str:
     """Two texts that are not equal, from shortly before their first difference if they begin
     alike: two beginnings of long prompts say nothing."""
-    alike, end = 0, min(len(expected), len(actual))
-    while alike < end:  # bisected: a prompt may have a million characters
-        middle = (alike + end + 1) // 2
-        if expected[alike:middle] == actual[alike:middle]:
-            alike = middle
-        else:
-            end = middle - 1
+    alike = common_length(expected, actual)
     if alike <= _SHOWN_ALIKE:
         return f"{display(expected)}, got {display(actual)}"
     start = alike - _SHOWN_BEFORE

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from mockllm.core.errors import MockLLMError
 from mockllm.core.jsontext import compact
 from mockllm.core.request import Request
+from mockllm.core.text import common_length, shorten
 from mockllm.play.matching.hidden import meets_hidden
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.tapes.captured import Captured, detect_api, request_of
@@ -196,7 +197,10 @@ def _line(path: str, recorded: Any, sent: Any) -> str:
     before, after = (_written(value) for value in (recorded, sent))
     if isinstance(recorded, str) and isinstance(sent, str):
         before, after = _from_difference(before, after)
-    return f"{path or 'body'}: {_short(before)} → {_short(after)}"
+    before, after = (
+        shorten(text, _SHOWN, mark=f"… ({len(text)} characters)") for text in (before, after)
+    )
+    return f"{path or 'body'}: {before} → {after}"
 
 
 def _written(value: Any) -> str:
@@ -207,11 +211,5 @@ def _from_difference(before: str, after: str) -> tuple[str, str]:
     """Two long texts from shortly before their first difference on."""
     if max(len(before), len(after)) <= _SHOWN:
         return before, after
-    pairs = enumerate(zip(before, after, strict=False))
-    first = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
-    start = max(0, first - _BEFORE)
+    start = max(0, common_length(before, after) - _BEFORE)
     return (before, after) if start < 2 else (f"…{before[start:]}", f"…{after[start:]}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"

@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from mockllm.core.errors import NoMatchError, RequestError, UsageError
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
-from mockllm.core.text import did_you_mean
+from mockllm.core.text import common_length, did_you_mean
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered, refuse
 from mockllm.play.replay.lookups import find_fallback
@@ -158,7 +158,7 @@ class Routes:
         longest common beginning."""
 
         def common(api: str) -> int:
-            return max(_common(route.path, path) for route in self._routes(api))
+            return max(common_length(route.path, path) for route in self._routes(api))
 
         return self._protocols[max(self._protocols, key=common)]
 
@@ -205,15 +205,6 @@ def _ends(path: str, most: int) -> Iterator[str]:
     segments = path.split("/")
     for size in range(min(most, len(segments) - 2), 0, -1):
         yield "/" + "/".join(segments[-size:])
-
-
-def _common(left: str, right: str) -> int:
-    size = 0
-    for a, b in zip(left, right, strict=False):
-        if a != b:
-            break
-        size += 1
-    return size
 
 
 class PlainRoutes:
