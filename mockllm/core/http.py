@@ -1,5 +1,5 @@
-"""The parts of HTTP that all wings share: the target of a request, the reason phrases of statuses,
-and the timed bytes of which the body of an answer consists. Only data may live here.
+"""The parts of HTTP that all wings share: hosts and their usual ports, the target of a request, the
+reason phrases of statuses, and the timed bytes of which the body of an answer consists.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import lru_cache
 from http import HTTPStatus
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlsplit
@@ -49,7 +50,27 @@ NO_TARGET = Target()
 """The target of a request whose path has no named segments and that has no query."""
 
 
-_USUAL_PORTS = {"http": 80, "https": 443}
+PORTS = {"http": 80, "https": 443}
+"""The usual port of each scheme (RFC 9110, sections 4.2.1 and 4.2.2)."""
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host, without its port, is the loopback address, however it is written."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):  # RFC 6761, section 6.3
+        return True
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
+
+
+def netloc(scheme: str, host: str, port: int | None) -> str:
+    """Host and port of an origin, as they stand in a URL: without the usual port."""
+    name = f"[{host}]" if ":" in host else host
+    return name if not port or port == PORTS.get(scheme) else f"{name}:{port}"
 
 
 @lru_cache(maxsize=1024)
@@ -61,9 +82,7 @@ def host_in(url: str) -> str:
         host, port = parts.hostname or "", parts.port
     except ValueError:  # brackets or a port that are none
         return ""
-    if ":" in host:
-        host = f"[{host}]"
-    return host if port in (None, _USUAL_PORTS.get(parts.scheme)) else f"{host}:{port}"
+    return netloc(parts.scheme, host, port)
 
 
 def reason_phrase(status: int) -> str:

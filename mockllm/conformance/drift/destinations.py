@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from mockllm.conformance.drift.selection import without_secrets
 from mockllm.core.errors import RequestError
+from mockllm.core.http import is_this_machine
 from mockllm.core.record import record
 from mockllm.play.tapes.captured import Captured, detect_api
 from mockllm.record.redaction.placeholders import placeholder_spans
-from mockllm.serve.interception.hosts import is_this_machine
 from mockllm.serve.server.recording.services import Services
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 from urllib.parse import quote, unquote
 
+from mockllm.core.http import is_this_machine
 from mockllm.core.record import record
 from mockllm.core.text import display
 from mockllm.play.matching.conditions import (
@@ -243,13 +244,13 @@ class RouteIndex:
         return "; ".join(reasons[:NEAREST]) + more
 
 
-_LOOPBACK = re.compile(r"(?:localhost|127\.[\d.]+|\[::1\])(?::\d+)?")
+_PORT = re.compile(r":\d+\Z")
 
 
 def _stands_in(host: str) -> bool:
     """Whether a host is this machine: something stands there for a service, a gateway or a fake, in
     one run and not in the next."""
-    return _LOOPBACK.fullmatch(host) is not None
+    return is_this_machine(_PORT.sub("", host))
 
 
 def _overrides(best: Scenario, recorded: Sequence[tuple[Scenario, int]]) -> bool:

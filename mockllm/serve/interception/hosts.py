@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from mockllm.core.errors import UsageError
+from mockllm.core.http import PORTS, is_this_machine, netloc
 from mockllm.core.record import record
 from mockllm.wire.protocols import PROTOCOLS
 
@@ -21,9 +22,6 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*", re.IGNORECASE)
 _LONGEST_NAME = 253
 _PORT = re.compile(r":(?:\d+|\*)\Z")
-
-PORTS = {"http": 80, "https": 443}
-"""The usual port of each scheme (RFC 9110, sections 4.2.1 and 4.2.2)."""
 
 
 @record
@@ -81,25 +79,6 @@ def is_host(text: str) -> bool:
     except ValueError:
         return is_host_name(text)
     return True
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether a host, without its port, is the loopback address, however it is written."""
-    name = host.strip("[]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):  # RFC 6761, section 6.3
-        return True
-    try:
-        address = ip_address(name)
-    except ValueError:
-        return False
-    address = getattr(address, "ipv4_mapped", None) or address
-    return address.is_loopback or address.is_unspecified
-
-
-def netloc(scheme: str, host: str, port: int | None) -> str:
-    """Host and port of an origin, as they stand in a URL: without the usual port."""
-    name = f"[{host}]" if ":" in host else host
-    return name if not port or port == PORTS[scheme] else f"{name}:{port}"
 
 
 def patterns_of(urls: Iterable[str]) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from mockllm.core.http import PORTS, netloc
 from mockllm.core.record import record
 from mockllm.serve.interception.headers import ORIGIN_HEADER, RUNNING_HEADER, SESSION_HEADER
-from mockllm.serve.interception.hosts import PORTS, Hosts, netloc
+from mockllm.serve.interception.hosts import Hosts
 
 _CARRIERS = {"ws": "http", "wss": "https"}
 """What a WebSocket begins as (RFC 6455, section 4.1)."""

@@ -8,9 +8,10 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from mockllm.core.errors import RequestError
+from mockllm.core.http import PORTS, is_this_machine, netloc
 from mockllm.core.record import record
 from mockllm.core.text import shorten
-from mockllm.serve.interception.hosts import PORTS, is_host, is_host_name, is_this_machine, netloc
+from mockllm.serve.interception.hosts import is_host, is_host_name
 
 _SCHEMES: dict[str, Literal["http"]] = {"http": "http", "ws": "http"}
 """What is asked without TLS. A WebSocket begins as HTTP (RFC 6455, section 4.1)."""

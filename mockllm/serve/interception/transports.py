@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from mockllm.serve.interception.hosts import PORTS
+from mockllm.core.http import PORTS
 from mockllm.serve.interception.libraries import LED, OWN_METHODS
 from mockllm.serve.interception.redirect import Redirect
 

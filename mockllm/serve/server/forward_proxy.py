@@ -19,8 +19,8 @@ from typing import Literal
 from aiohttp import web
 
 from mockllm.core.errors import RequestError, UsageError
+from mockllm.core.http import PORTS, is_this_machine
 from mockllm.serve.interception.authority import Authority
-from mockllm.serve.interception.hosts import PORTS, is_this_machine
 from mockllm.serve.interception.pipes import hand_over, join, until_lost
 from mockllm.serve.interception.targets import ProxyTarget, read_credentials, read_target
 from mockllm.serve.server.http.addresses import ALL_ADDRESSES, own_addresses
