@@ -1,4 +1,4 @@
-"""What tells requests apart whose values a recording hides: eight bits of each hidden value. Pure.
+"""Eight bits of each value that a recording hides, which tell recorded requests apart. Pure.
 
 A hidden value has a place: `?name` is a parameter of the query, `{redacted}`, `{redacted2}`, ...
 are segments of the path of a route, and a JSON pointer (RFC 6901) is a string of the body.
@@ -7,17 +7,24 @@ are segments of the path of a route, and a JSON pointer (RFC 6901) is a string o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 HIDDEN_SEGMENT = "redacted"
 """The name of the first hidden segment of a path; others have a number after it."""
 
+_Turn = TypeVar("_Turn")
+
 _KEY = b"mockllm: hidden value"
 _EMAIL = re.compile(r"[^\s@<>\"'(),;:]+@[\w-]+(?:\.[\w-]+)+")
-_PLACEHOLDER = re.compile(r"(?:REDACTED-[0-9]+x*|hidden-[0-9]+x*@mail\.example)+")
+MAIL_DOMAIN = "@mail.example"
+REDACTED_WORD = r"REDACTED-\d+x*"
+HIDDEN_ADDRESS = rf"hidden-\d+x*{re.escape(MAIL_DOMAIN)}"
+"""Expressions for the placeholders of hidden values: of an address, and of any other."""
+
+_PLACEHOLDER = re.compile(f"(?:{REDACTED_WORD}|{HIDDEN_ADDRESS})+")
 _NUMBER = re.compile(r"\+?\d[\d ./()-]{6,}\d")
 
 
@@ -51,6 +58,13 @@ def hidden_tags(places: Iterable[str], value_at: Callable[[str], str | None]) ->
     """
     values = map(value_at, places)
     return "".join("--" if value is None else hidden_tag(value) for value in values)
+
+
+def of_same_values(turns: Sequence[_Turn], has_values: Callable[[_Turn], bool]) -> Sequence[_Turn]:
+    """Of turns that were recorded from one request but for what is hidden, those whose hidden
+    values a request has; all of them where it has those of none: keys differ from machine to
+    machine."""
+    return [turn for turn in turns if has_values(turn)] or turns
 
 
 def is_hidden_value(tag: str, text: str) -> bool:

@@ -7,7 +7,7 @@ regular expressions, combined conditions and globs are tried one by one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from mockllm.core.record import record
@@ -15,7 +15,7 @@ from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.play.matching.conditions import text_holds
 from mockllm.play.matching.fingerprint import request_digest
-from mockllm.play.matching.hidden import hidden_tags, string_at
+from mockllm.play.matching.hidden import hidden_tags, of_same_values, string_at
 from mockllm.scenario.ignoring import normal_text, wanted_text
 from mockllm.scenario.model import (
     AnyText,
@@ -139,21 +139,10 @@ _Turns = dict[str, list[_Turn]]
 """By the digest of the recorded request."""
 
 
-def of_hidden(
-    turns: Sequence[_Turn], places: Iterable[str], value_at: Callable[[str], str | None]
-) -> Sequence[_Turn]:
-    """Of turns that were recorded from one request but for what is hidden, those whose hidden
-    values are those at some places of a request; all of them where none has these: keys differ
-    from machine to machine."""
-    tags = hidden_tags(places, value_at)
-    same = [turn for turn in turns if _hidden_of(turn) == tags]
-    return same or turns
-
-
-def _hidden_of(turn: _Turn) -> str:
+def _has_hidden(tags: str, turn: _Turn) -> bool:
     _, scenario, index = turn
     recorded = scenario.turns[index].recorded
-    return recorded.hidden if recorded is not None else ""
+    return recorded is not None and recorded.hidden == tags
 
 
 def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[tuple[str, ...], Ignored], _Turns]:
@@ -225,8 +214,11 @@ class ScenarioIndex:
             value_at = partial(string_at, request.body)
             # Without a string at each place its digest need not be made.
             if all(value_at(pointer) is not None for pointer in redacted):
-                same = turns.get(request_digest(request, redacted, ignore), ())
-                ordered += of_hidden(same, redacted, value_at) if redacted else same
+                same: Sequence[_Turn] = turns.get(request_digest(request, redacted, ignore), ())
+                if redacted:
+                    tags = hidden_tags(redacted, value_at)
+                    same = of_same_values(same, partial(_has_hidden, tags))
+                ordered += same
         ordered.sort(key=lambda turn: turn[0])
         return tuple((scenario, index) for _, scenario, index in ordered)
 

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
-from urllib.parse import urlsplit
 
 from mockllm.core.errors import MockLLMError
 from mockllm.core.jsontext import compact
@@ -70,14 +69,11 @@ def changes_of_route(
     exchange: Captured, request: RouteRequest, recorded: Recorded
 ) -> tuple[str, ...]:
     """The differences of a request that calls no model from the recorded one."""
-    parts = urlsplit(exchange.url)
-    same = exchange.request_body == request.body and parts.query == request.query
-    if not exchange.method or same:
+    before = RouteRequest.recorded(exchange)
+    if not exchange.method or (before.body, before.query) == (request.body, request.query):
         return ()
-    headers = dict(exchange.request_headers)
-    body = exchange.plain_request().request_body
-    place = exchange.method, parts.path, parts.query
-    old, new = map(_route_value, (RouteRequest(*place, headers, body), request))
+    before = RouteRequest.recorded(exchange.plain_request())
+    old, new = map(_route_value, (before, request))
     return request_changes(old, new, (*recorded.ignore, *_MADE_UP))
 
 

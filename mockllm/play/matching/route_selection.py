@@ -9,13 +9,13 @@ in order, and the last one repeats. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
-from mockllm.core.http import is_this_machine
+from mockllm.core.http import host_in, is_this_machine
 from mockllm.core.record import record
 from mockllm.core.text import display
 from mockllm.play.matching.conditions import (
@@ -30,11 +30,13 @@ from mockllm.play.matching.fingerprint import form_fields, route_digest
 from mockllm.play.matching.hidden import (
     HIDDEN_SEGMENT,
     hidden_tags,
+    of_same_values,
     string_at,
     values_of_parameters,
 )
 from mockllm.play.matching.mismatch import NEAREST
 from mockllm.play.matching.select import ambiguous, conditions_of
+from mockllm.play.tapes.captured import Captured
 from mockllm.scenario.model import Ignored, Match, Recorded, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 from mockllm.scenario.route_model import RouteSpec
@@ -60,6 +62,14 @@ class RouteRequest:
     headers: Mapping[str, str]
     body: bytes = b""
     host: str = ""
+
+    @classmethod
+    def recorded(cls, exchange: Captured) -> RouteRequest:
+        """The request of a recorded exchange."""
+        parts = urlsplit(exchange.url)
+        place = exchange.method, parts.path, parts.query
+        headers = dict(exchange.request_headers)
+        return cls(*place, headers, exchange.request_body, host_in(exchange.url))
 
     @property
     def content_type(self) -> str:
@@ -279,7 +289,13 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
             if digests[key] == recorded.request:
                 same = found.setdefault(recorded.redacted, [])
                 same.append(_RecordedTurn(fit, recorded, index))
-    turns = [turn for places, same in found.items() for turn in _of_hidden(request, places, same)]
+
+    def has_values(turn: _RecordedTurn) -> bool:
+        route, recorded = turn.fit.scenario.route, turn.recorded
+        assert route is not None
+        return hidden_tags(recorded.redacted, hidden_value_at(route, request)) == recorded.hidden
+
+    turns = [turn for same in found.values() for turn in of_same_values(same, has_values)]
     best = max((turn.fit.how for turn in turns), default=0)
     turns = [turn for turn in turns if turn.fit.how == best]
     turns.sort(key=lambda turn: (turn.recorded.order, precedence(turn.fit.scenario), turn.index))
@@ -295,28 +311,17 @@ class _RecordedTurn:
     index: int
 
 
-def _of_hidden(
-    request: RouteRequest, places: tuple[str, ...], turns: list[_RecordedTurn]
-) -> list[_RecordedTurn]:
-    """Of turns with one digest those whose hidden values a request has, or all of them where it
-    has those of none: keys differ from machine to machine."""
-    if not places:
-        return turns
-    of_query = values_of_parameters(request.query)
+def hidden_value_at(route: RouteSpec, request: RouteRequest) -> Callable[[str], str | None]:
+    """A function that gives the value of a request at a place that a recording hides; None where it
+    has none there."""
+    of_path, of_query = placeholder_values(route, request.path), values_of_parameters(request.query)
 
-    def has_values(turn: _RecordedTurn) -> bool:
-        route = turn.fit.scenario.route
-        assert route is not None
-        of_path = placeholder_values(route, request.path)
+    def value_at(place: str) -> str | None:
+        if place.startswith("{"):
+            return of_path.get(place[1:-1])
+        return of_query.get(place) if place[:1] == "?" else string_at(request.fields, place)
 
-        def value_at(place: str) -> str | None:
-            if place.startswith("{"):
-                return of_path.get(place[1:-1])
-            return of_query.get(place) if place[:1] == "?" else string_at(request.fields, place)
-
-        return hidden_tags(places, value_at) == turn.recorded.hidden
-
-    return [turn for turn in turns if has_values(turn)] or turns
+    return value_at
 
 
 # Paths

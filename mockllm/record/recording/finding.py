@@ -8,10 +8,9 @@ all would take a tenth of a second for each group of a folder of ten thousand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from urllib.parse import urlsplit
+from dataclasses import replace
 
 from mockllm.core.errors import MockLLMError
-from mockllm.core.http import host_in
 from mockllm.play.matching.index import SCENARIO_HEADER
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered, ApiCall
@@ -83,13 +82,7 @@ def _answer(
     if found.protocol is not None:
         body = exchange.request_body
         return player.play(ApiCall(found.protocol, found.target, headers, body, session))
-    return player.routes.play(_route_request(exchange, headers), session)
-
-
-def _route_request(exchange: Captured, headers: dict[str, str]) -> RouteRequest:
-    parts = urlsplit(exchange.url)
-    place = exchange.method, parts.path, parts.query
-    return RouteRequest(*place, headers, exchange.request_body, host_in(exchange.url))
+    return player.routes.play(replace(RouteRequest.recorded(exchange), headers=headers), session)
 
 
 def not_found_after_write(player: Player, exchange: Captured, written: Scenario, turn: int) -> str:
@@ -152,8 +145,7 @@ def recorded_before(
     if found.protocol is not None:
         same = player.served.recorded_turns(request_of(exchange, found))
     else:
-        request = _route_request(exchange, dict(exchange.request_headers))
-        same = player.routes.index.select(request)
+        same = player.routes.index.select(RouteRequest.recorded(exchange))
     names = [(one.name, index) for one, index in same]
     if (scenario, turn) not in names:
         return ()

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from mockllm.core.http import TimedBytes
+from mockllm.play.matching.hidden import HIDDEN_ADDRESS, MAIL_DOMAIN, REDACTED_WORD
 from mockllm.record.redaction.find.bodies import Edit, Moved, edit_text
 from mockllm.record.redaction.find.secret_names import NAMES
 from mockllm.record.redaction.find.spans import Found, View, base64_runs
@@ -23,9 +24,8 @@ PREFIXES: tuple[str, ...] = tuple(NAMES["prefixes"])
 """What the keys of well-known services begin with. It is no secret, and stays."""
 
 _STEP = 16
-_DOMAIN = "@mail.example"
 _PREFIX = "|".join(map(re.escape, sorted(PREFIXES, key=len, reverse=True)))
-_ANY = re.compile(rf"(?:{_PREFIX})?REDACTED-\d+x*|hidden-\d+x*{re.escape(_DOMAIN)}")
+_ANY = re.compile(rf"(?:{_PREFIX})?{REDACTED_WORD}|{HIDDEN_ADDRESS}")
 _ONLY = re.compile(rf"(?:{_ANY.pattern})+")
 _SHORTEST = len("REDACTED-1")
 _NUMBER = re.compile(r"(REDACTED|hidden)-(\d+)")
@@ -97,7 +97,7 @@ class Placeholders:
         word = "hidden" if email else "REDACTED"
         self._last[word] += 1
         before = f"{word}-{self._last[word]}"
-        after = _DOMAIN if email else ""
+        after = MAIL_DOMAIN if email else ""
         if not email:
             before = next((p for p in PREFIXES if secret.startswith(p)), "") + before
         length = len(before) + len(after)

@@ -22,10 +22,9 @@ from mockllm.play.matching.fingerprint import (
 from mockllm.play.matching.hidden import (
     HIDDEN_SEGMENT,
     hidden_tag,
-    string_at,
     values_of_parameters,
 )
-from mockllm.play.matching.route_selection import normal_path
+from mockllm.play.matching.route_selection import RouteRequest, hidden_value_at, normal_path
 from mockllm.play.tapes.captured import Captured
 from mockllm.record.redaction.credentials import (
     HeaderAllowlist,
@@ -52,6 +51,7 @@ from mockllm.record.redaction.rules import (
     known_kinds,
 )
 from mockllm.scenario.model import Ignored
+from mockllm.scenario.route_model import RouteSpec
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.records import StoredAnswers
 from mockllm.wire.protocols.values import json_object, json_value
@@ -273,12 +273,9 @@ def key_of_request(
 
 def key_of_route(exchange: Captured, ignore: Ignored = ()) -> RequestKey | None:
     """The key of a request that calls no model; None if too many strings had secrets."""
-    path, segments = route_template(exchange)
+    path, _ = route_template(exchange)
     query, kind = urlsplit(exchange.url).query, _content_type(exchange)
-    parameters = (
-        place for place, value in values_of_parameters(query).items() if _had_secret(value)
-    )
-    redacted = (*segments, *parameters, *_pointers(route_body(exchange)))
+    redacted = _hidden_places(exchange)
     if len(redacted) > MAX_STRINGS:
         return None
     digest = route_digest(
@@ -302,24 +299,25 @@ def _hidden_values(before: Captured, after: Captured) -> Hidden:
     """
     if before.url == after.url and before.request_body == after.request_body:
         return before.hidden
-    tags: dict[str, str] = {}
-    segments = _segments(before), _segments(after)
-    if len(segments[0]) == len(segments[1]):  # no secret had a slash
-        pairs = zip(*segments, strict=True)
-        hidden = ((old, new) for old, new in pairs if _had_secret(new))
-        for number, (old, new) in enumerate(hidden):
-            if old != new:
-                tags[_segment_name(number)] = hidden_tag(old)
-    queries = (values_of_parameters(urlsplit(side.url).query) for side in (before, after))
-    old_query, new_query = queries
-    bodies = route_body(before), route_body(after)
-    values = [(place, old_query.get(place), new) for place, new in new_query.items()]
-    values += [
-        (at, string_at(bodies[0], at), string_at(bodies[1], at) or "")
-        for at in _pointers(bodies[1])
-    ]
-    tags |= {at: hidden_tag(old) for at, old, new in values if old is not None and old != new}
+    path, _ = route_template(after)
+    route = RouteSpec(after.method, path)
+    old_at, new_at = (
+        hidden_value_at(route, RouteRequest.recorded(side)) for side in (before, after)
+    )
+    tags = {
+        place: hidden_tag(old)
+        for place in _hidden_places(after)
+        if (old := old_at(place)) is not None and old != new_at(place)
+    }
     return tuple((tags | dict(before.hidden)).items())
+
+
+def _hidden_places(exchange: Captured) -> tuple[str, ...]:
+    """The places of a request whose values had secrets."""
+    _, segments = route_template(exchange)
+    parameters = values_of_parameters(urlsplit(exchange.url).query)
+    hidden = (place for place, value in parameters.items() if _had_secret(value))
+    return (*segments, *hidden, *_pointers(route_body(exchange)))
 
 
 def route_template(exchange: Captured) -> tuple[str, tuple[str, ...]]:
@@ -338,10 +336,6 @@ def route_template(exchange: Captured) -> tuple[str, tuple[str, ...]]:
 
 def _segment_name(number: int) -> str:
     return f"{{{HIDDEN_SEGMENT}{number + 1 if number else ''}}}"
-
-
-def _segments(exchange: Captured) -> list[str]:
-    return [unquote(segment) for segment in route_path(exchange).split("/")]
 
 
 def route_path(exchange: Captured) -> str:
