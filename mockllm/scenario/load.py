@@ -243,7 +243,7 @@ class Loading:
         if self.warn is None:
             return
         places = {loaded.scenario.name: loaded for loaded in self.loaded}
-        for scenario, warning in routes_of_several_hosts(one.scenario for one in self.loaded):
+        for scenario, warning in routes_of_several_hosts(loaded.scenario for loaded in self.loaded):
             place = places[scenario.name]
             self.warn(_problem_at(place.file, place.match, "route", warning))
 

@@ -214,8 +214,8 @@ def read_recorded(
     """Plays what real services answered the test when it was recorded.
 
     Args:
-        mode: when the test is recorded, `none`, `once`, `new_episodes` or `all`; default:
-            `--mockllm-record`.
+        mode: when the test is recorded, `none`, `once`, `new_episodes`, `all`, `changed` or
+            `stale`; default: `--mockllm-record`.
         upstream: the real service, `[API=]URL`; default: `--mockllm-upstream`.
         match: which conditions new recordings have, of `user`, `system`, `model` and `tools`;
             default: the text of the user.

@@ -6,7 +6,6 @@ the other modules and `mockllm` are imported when they are used.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context
@@ -213,13 +212,10 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
 
 def _check_age(node: pytest.Item, recording: Recording) -> None:
     """Warns of a test whose recording is too old, or fails it."""
-    text = options.setting(node.config, "max_age", None, "")
-    if not text or recording.options is not None:
+    known = recording.find_old(node.config) if recording.options is None else None
+    if known is None:
         return
-    from mockllm.record.recording.store.ages import ages, read_max_age
-
-    most = read_max_age(text)
-    found = ages(recording.scenarios, most, time.time())
+    most, found = known
     undated = [f"{file}: nothing says when it was recorded" for file in found.undated]
     old = [f"{file} {sentence}" for file, sentence in found.too_old]
     for message in (*undated, *(() if most.is_error else old)):

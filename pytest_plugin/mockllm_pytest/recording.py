@@ -27,7 +27,7 @@ from mockllm.core.errors import UsageError
 from mockllm.core.text import quantity
 from mockllm.play.replay.loading import load
 from mockllm.play.tapes.captured import load_head
-from mockllm.record.recording.store.ages import ages, read_max_age
+from mockllm.record.recording.store.ages import Ages, MaxAge, ages, read_max_age
 from mockllm.record.recording.store.locks import put
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
@@ -125,14 +125,23 @@ class Recording:
 
     def _is_stale(self, config: pytest.Config) -> bool:
         """Whether some of the recording is older than it may be, or of no known date."""
-        text = setting(config, "max_age", None, "")
-        if not text:
+        known = self.find_old(config)
+        if known is None:
             raise UsageError(
                 "--mockllm-record=stale needs --mockllm-max-age, such as 30d: how old a recording "
                 "may be"
             )
-        found = ages(self.scenarios, read_max_age(text), time.time())
+        _, found = known
         return bool(found.too_old or found.undated)
+
+    def find_old(self, config: pytest.Config) -> tuple[MaxAge, Ages] | None:
+        """The age that tapes may have, with those that are older or have no date; None where they
+        may have any."""
+        text = setting(config, "max_age", None, "")
+        if not text:
+            return None
+        most = read_max_age(text)
+        return most, ages(self.scenarios, most, time.time())
 
     def _record(self, config: pytest.Config, mark: RecordedMark, mode: str) -> None:
         from mockllm.record.recording.drafting.matches import match_rule

@@ -150,7 +150,7 @@ _FORMER = {
 
 
 def advice(error: click.NoSuchOption) -> str:
-    """What to do instead of an option that the command line lacks; "" where that is unknown."""
+    """Advice for an option that the command line lacks; "" where none is known."""
     if error.ctx is None:
         return ""
     name = error.option_name.removeprefix("--").removeprefix("no-")

@@ -1,11 +1,11 @@
-"""How a request differs from the one that a recording was made from, in lines for people. Pure.
+"""Differences of a request from the one that a recording was made from, in lines for people.
 
     messages[0].content: "Be kind." → "Be evil."
     tools: + drop_table, - get_weather
     temperature: 0 → 1.9
 
 The order of fields does not count, nor null against no field, nor what a recording ignores or
-hides.
+hides. Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.values import json_value
 
 _MADE_UP: Ignored = ("uuid",)
-"""What clients make up anew for each run; digests leave it out, too."""
+"""Values that clients make up anew for each run; digests leave them out, too."""
 
 MOST_CHANGES = 20
 """Further changes of one request are counted."""
@@ -55,10 +55,12 @@ def changes_of_call(
     """
     if not exchange.method or (exchange.request_body == body and "model" in request.body):
         return ()
+    found = detect_api(exchange)
+    if found.protocol is None:
+        return ()
     try:
-        found = detect_api(exchange)
         before = request_of(exchange.plain_request(), found)
-    except (MockLLMError, AssertionError):  # a tape that somebody has changed
+    except MockLLMError:  # a tape that somebody has changed
         return ()
     old, new = ({"model": each.model, **each.body} for each in (before, request))
     unimportant = frozenset(PROTOCOLS[request.api].client.usage)
@@ -69,10 +71,10 @@ def changes_of_route(
     exchange: Captured, request: RouteRequest, recorded: Recorded
 ) -> tuple[str, ...]:
     """The differences of a request that calls no model from the recorded one."""
-    before = RouteRequest.recorded(exchange)
+    before = RouteRequest.of_exchange(exchange)
     if not exchange.method or (before.body, before.query) == (request.body, request.query):
         return ()
-    before = RouteRequest.recorded(exchange.plain_request())
+    before = RouteRequest.of_exchange(exchange.plain_request())
     old, new = map(_route_value, (before, request))
     return request_changes(old, new, (*recorded.ignore, *_MADE_UP))
 
@@ -190,7 +192,7 @@ def _name(item: Any) -> str | None:
 
 
 def _line(path: str, recorded: Any, sent: Any) -> str:
-    before, after = (_written(value) for value in (recorded, sent))
+    before, after = (_value_text(value) for value in (recorded, sent))
     if isinstance(recorded, str) and isinstance(sent, str):
         before, after = _from_difference(before, after)
     before, after = (
@@ -199,7 +201,7 @@ def _line(path: str, recorded: Any, sent: Any) -> str:
     return f"{path or 'body'}: {before} → {after}"
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return "nothing" if value is _NOTHING else compact(value)
 
 

@@ -64,7 +64,7 @@ class RouteRequest:
     host: str = ""
 
     @classmethod
-    def recorded(cls, exchange: Captured) -> RouteRequest:
+    def of_exchange(cls, exchange: Captured) -> RouteRequest:
         """The request of a recorded exchange."""
         parts = urlsplit(exchange.url)
         place = exchange.method, parts.path, parts.query

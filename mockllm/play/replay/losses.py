@@ -17,7 +17,7 @@ from mockllm.scenario.model import Scenario
 from mockllm.wire.protocols.base import WireProtocol
 
 _STATED = ("service_tier", "fingerprint")
-"""What a turn states of its answer that is no content (`WireProtocol.reply_fields`)."""
+"""The fields of a turn about its answer that are no content (`WireProtocol.reply_fields`)."""
 
 
 @dataclass(frozen=True, slots=True)

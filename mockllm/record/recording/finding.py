@@ -82,7 +82,7 @@ def _answer(
     if found.protocol is not None:
         body = exchange.request_body
         return player.play(ApiCall(found.protocol, found.target, headers, body, session))
-    return player.routes.play(replace(RouteRequest.recorded(exchange), headers=headers), session)
+    return player.routes.play(replace(RouteRequest.of_exchange(exchange), headers=headers), session)
 
 
 def not_found_after_write(player: Player, exchange: Captured, written: Scenario, turn: int) -> str:
@@ -145,7 +145,7 @@ def recorded_before(
     if found.protocol is not None:
         same = player.served.recorded_turns(request_of(exchange, found))
     else:
-        same = player.routes.index.select(RouteRequest.recorded(exchange))
+        same = player.routes.index.select(RouteRequest.of_exchange(exchange))
     names = [(one.name, index) for one, index in same]
     if (scenario, turn) not in names:
         return ()

@@ -302,7 +302,7 @@ def _hidden_values(before: Captured, after: Captured) -> Hidden:
     path, _ = route_template(after)
     route = RouteSpec(after.method, path)
     old_at, new_at = (
-        hidden_value_at(route, RouteRequest.recorded(side)) for side in (before, after)
+        hidden_value_at(route, RouteRequest.of_exchange(side)) for side in (before, after)
     )
     tags = {
         place: hidden_tag(old)

@@ -12,7 +12,7 @@ from mockllm.serve.interception.headers import ORIGIN_HEADER, RUNNING_HEADER, SE
 from mockllm.serve.interception.hosts import Hosts
 
 _CARRIERS = {"ws": "http", "wss": "https"}
-"""What a WebSocket begins as (RFC 6455, section 4.1)."""
+"""The scheme of HTTP with which a WebSocket begins (RFC 6455, section 4.1)."""
 
 
 @record

@@ -14,7 +14,7 @@ from mockllm.core.text import shorten
 from mockllm.serve.interception.hosts import is_host, is_host_name
 
 _SCHEMES: dict[str, Literal["http"]] = {"http": "http", "ws": "http"}
-"""What is asked without TLS. A WebSocket begins as HTTP (RFC 6455, section 4.1)."""
+"""The schemes without TLS. A WebSocket begins as HTTP (RFC 6455, section 4.1)."""
 
 
 @record

@@ -90,7 +90,7 @@ class Handler:
                 context.slot.leave()
 
     async def _find_answer(self, context: RequestContext) -> Chosen:
-        """What answers a request; where mockllm itself fails, an error that says so."""
+        """The answer to a request; where mockllm itself fails, an error that says so."""
         try:
             if context.refusal is not None:
                 return self._refuse(context, context.refusal)

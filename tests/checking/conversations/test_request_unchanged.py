@@ -37,7 +37,7 @@ SECOND = [*FIRST, CALL, result("c1", "sunny")]
 FIELDS = {"tools": [TOOL], "temperature": 0}
 
 
-def answered(messages: list[dict[str, Any]], **fields: Any) -> Captured:
+def answer_to(messages: list[dict[str, Any]], **fields: Any) -> Captured:
     body = {
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "odd-1",
         "choices": [{"index": 0, "message": {"role": "assistant", "content": "It is."},
@@ -48,7 +48,7 @@ def answered(messages: list[dict[str, Any]], **fields: Any) -> Captured:
     return exchange(sent, [json.dumps(body).encode()], headers=kind)
 
 
-RECORDED = [answered(FIRST, **FIELDS), answered(SECOND, **FIELDS)]
+RECORDED = [answer_to(FIRST, **FIELDS), answer_to(SECOND, **FIELDS)]
 
 
 def judged(
@@ -103,7 +103,7 @@ def test_a_change_is_reported_and_fails_where_it_is_required(tmp_path: Path, cha
     """With its path and both values; the journal has it, too."""
     messages, fields, line = CHANGES[change]
     bodies = [RECORDED[0].request_body, asks(*messages, stream=False, **{**FIELDS, **fields})]
-    found, session = judged(tmp_path, [answered(FIRST, **FIELDS), RECORDED[1]], bodies)
+    found, session = judged(tmp_path, [answer_to(FIRST, **FIELDS), RECORDED[1]], bodies)
     (remark,) = (one for one in found.remarks if one.invariant == "request-unchanged")
     assert remark.exchange == 2
     assert line in remark.message

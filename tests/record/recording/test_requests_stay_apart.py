@@ -30,63 +30,66 @@ API = "https://api.odd.test"
 KEY = "sk-proj-Qx7ZrVb2Nm4Kl9Wd3Tp{}"
 
 
-def asked(url: str, body: str = "", form: bool = False) -> Captured:
+def request_to(url: str, body: str = "", form: bool = False) -> Captured:
     """A request whose answer repeats it."""
     method = "POST" if body else "GET"
-    answer = json.dumps({"number": hash_free(url + body)}).encode()
+    answer = json.dumps({"number": letters_at_end(url + body)}).encode()
     sent = FORM if form else JSON
     return Captured(method, url, sent, body.encode(), 200, JSON, (TimedBytes(0, answer),))
 
 
-def hash_free(text: str) -> list[int]:
+def letters_at_end(text: str) -> list[int]:
     """Numbers that show which request it was, and hold no secret."""
     return [ord(letter) for letter in text[-6:]]
 
 
 PAIRS = {
-    "a word": (asked(f"{API}/v1/items?name=apple"), asked(f"{API}/v1/items?name=pear")),
-    "a format": (asked(f"{API}/v1/speak?encoding=mp3"), asked(f"{API}/v1/speak?encoding=wav")),
-    "a switch": (asked(f"{API}/v1/x?smart=true"), asked(f"{API}/v1/x?smart=false")),
-    "nothing": (asked(f"{API}/v1/items?city=Oslo"), asked(f"{API}/v1/items")),
+    "a word": (request_to(f"{API}/v1/items?name=apple"), request_to(f"{API}/v1/items?name=pear")),
+    "a format": (
+        request_to(f"{API}/v1/speak?encoding=mp3"),
+        request_to(f"{API}/v1/speak?encoding=wav"),
+    ),
+    "a switch": (request_to(f"{API}/v1/x?smart=true"), request_to(f"{API}/v1/x?smart=false")),
+    "nothing": (request_to(f"{API}/v1/items?city=Oslo"), request_to(f"{API}/v1/items")),
     "an address": (
-        asked(f"{API}/v1/mail?to=ann.lee@corp.io"),
-        asked(f"{API}/v1/mail?to=bob.ray@corp.io"),
+        request_to(f"{API}/v1/mail?to=ann.lee@corp.io"),
+        request_to(f"{API}/v1/mail?to=bob.ray@corp.io"),
     ),
     "a key": (
-        asked(f"{API}/v1/x?key={KEY.format('aa1')}"),
-        asked(f"{API}/v1/x?key={KEY.format('bb2')}"),
+        request_to(f"{API}/v1/x?key={KEY.format('aa1')}"),
+        request_to(f"{API}/v1/x?key={KEY.format('bb2')}"),
     ),
     "a signature": (
-        asked(f"{API}/v1/x?sig=Zq8x0Vb2Nm4Kl6JhZq8x0Vb2"),
-        asked(f"{API}/v1/x?sig=Wd3Tp9Yc5Rf7Gt1HuWd3Tp9Y"),
+        request_to(f"{API}/v1/x?sig=Zq8x0Vb2Nm4Kl6JhZq8x0Vb2"),
+        request_to(f"{API}/v1/x?sig=Wd3Tp9Yc5Rf7Gt1HuWd3Tp9Y"),
     ),
     "an account": (
-        asked(f"{API}/organizations/acme/projects/apollo/models"),
-        asked(f"{API}/organizations/acme/projects/gemini/models"),
+        request_to(f"{API}/organizations/acme/projects/apollo/models"),
+        request_to(f"{API}/organizations/acme/projects/gemini/models"),
     ),
     "two accounts": (
-        asked(f"{API}/organizations/acme/projects/apollo/models"),
-        asked(f"{API}/organizations/umbrella/projects/hive/models"),
+        request_to(f"{API}/organizations/acme/projects/apollo/models"),
+        request_to(f"{API}/organizations/umbrella/projects/hive/models"),
     ),
     "a host": (
-        asked("https://api.one.test/v1/models"),
-        asked("https://api.two.test/v1/models"),
+        request_to("https://api.one.test/v1/models"),
+        request_to("https://api.two.test/v1/models"),
     ),
     "a port": (
-        asked("http://127.0.0.1:8000/v1/models"),
-        asked("http://127.0.0.1:11434/v1/models"),
+        request_to("http://127.0.0.1:8000/v1/models"),
+        request_to("http://127.0.0.1:11434/v1/models"),
     ),
     "a field": (
-        asked(f"{API}/v1/tool", '{"to": "ann.lee@corp.io"}'),
-        asked(f"{API}/v1/tool", '{"to": "bob.ray@corp.io"}'),
+        request_to(f"{API}/v1/tool", '{"to": "ann.lee@corp.io"}'),
+        request_to(f"{API}/v1/tool", '{"to": "bob.ray@corp.io"}'),
     ),
     "a part of a field": (
-        asked(f"{API}/v1/embed", '{"input": ["write to ann.lee@corp.io, please"]}'),
-        asked(f"{API}/v1/embed", '{"input": ["write to bob.ray@corp.io, please"]}'),
+        request_to(f"{API}/v1/embed", '{"input": ["write to ann.lee@corp.io, please"]}'),
+        request_to(f"{API}/v1/embed", '{"input": ["write to bob.ray@corp.io, please"]}'),
     ),
     "a form": (
-        asked(f"{API}/v1/token", "client_secret=aaaa1111bbbb", form=True),
-        asked(f"{API}/v1/token", "client_secret=cccc2222dddd", form=True),
+        request_to(f"{API}/v1/token", "client_secret=aaaa1111bbbb", form=True),
+        request_to(f"{API}/v1/token", "client_secret=cccc2222dddd", form=True),
     ),
 }
 
@@ -137,7 +140,7 @@ def test_two_requests_stay_two(tmp_path: Path, kind: str) -> None:
 def test_an_unknown_value_is_refused(tmp_path: Path, kind: str, url: str, reason: str) -> None:
     """No answer to a request that differs; the reason names the parameter."""
     player = player_of(tmp_path, *PAIRS[kind])
-    request = sent(asked(url))
+    request = sent(request_to(url))
     assert answers(player, request) == [None]
     assert reason in player.routes.index.explain(request)
 
@@ -145,10 +148,10 @@ def test_an_unknown_value_is_refused(tmp_path: Path, kind: str, url: str, reason
 @pytest.mark.parametrize(
     ("kind", "request_"),
     [
-        ("a key", asked(f"{API}/v1/x?key={KEY.format('cc3')}")),
-        ("a signature", asked(f"{API}/v1/x?sig=Kl6JhZq8x0Vb2Zq8x0Vb2Nm4")),
-        ("two accounts", asked(f"{API}/organizations/tyrell/projects/nexus/models")),
-        ("a field", asked(f"{API}/v1/tool", '{"to": "eve.poe@corp.io"}')),
+        ("a key", request_to(f"{API}/v1/x?key={KEY.format('cc3')}")),
+        ("a signature", request_to(f"{API}/v1/x?sig=Kl6JhZq8x0Vb2Zq8x0Vb2Nm4")),
+        ("two accounts", request_to(f"{API}/organizations/tyrell/projects/nexus/models")),
+        ("a field", request_to(f"{API}/v1/tool", '{"to": "eve.poe@corp.io"}')),
     ],
 )
 def test_another_credential_gets_the_recordings_in_their_order(
