@@ -223,8 +223,7 @@ def test_interrupted(check: Check, tmp_path: Path) -> None:
 def test_interrupted_before_the_hello(form: tuple[str, ...], tmp_path: Path) -> None:
     """One Ctrl-C ends the check and its runner, which hangs: there is no result to keep."""
     done = subprocess.run(
-        [sys.executable, "-m", "mockllm", "check", "--api", "chat", "--limit", "60", *form, "--",
-         *faulty("silent")],
+        [sys.executable, "-m", "mockllm", "check", "--api", "chat", *form, "--", *faulty("silent")],
         cwd=tmp_path, capture_output=True, text=True, timeout=GIVE_UP, check=False,
     )  # fmt: skip
     assert done.returncode == 130, done.stderr
