@@ -23,7 +23,7 @@ from mockllm.play.matching.hidden import meets_hidden
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.tapes.captured import Captured, detect_api, request_of
 from mockllm.scenario.ignoring import normal_value
-from mockllm.scenario.model import Ignored, Recorded
+from mockllm.scenario.model import Ignored
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.values import json_value
 
@@ -45,13 +45,14 @@ _NOTHING: Any = object()
 
 
 def changes_of_call(
-    exchange: Captured, request: Request, body: bytes, recorded: Recorded
+    exchange: Captured, request: Request, body: bytes, ignore: Ignored
 ) -> tuple[str, ...]:
     """The differences of a request for an answer of a model from the recorded one.
 
     Args:
         exchange: the recorded one.
         body: of the request, as it came.
+        ignore: that of the recording.
     """
     if not exchange.method or (exchange.request_body == body and "model" in request.body):
         return ()
@@ -64,19 +65,17 @@ def changes_of_call(
         return ()
     old, new = ({"model": each.model, **each.body} for each in (before, request))
     unimportant = frozenset(PROTOCOLS[request.api].client.usage)
-    return request_changes(old, new, (*recorded.ignore, *_MADE_UP), unimportant)
+    return request_changes(old, new, (*ignore, *_MADE_UP), unimportant)
 
 
-def changes_of_route(
-    exchange: Captured, request: RouteRequest, recorded: Recorded
-) -> tuple[str, ...]:
+def changes_of_route(exchange: Captured, request: RouteRequest, ignore: Ignored) -> tuple[str, ...]:
     """The differences of a request that calls no model from the recorded one."""
     before = RouteRequest.of_exchange(exchange)
     if not exchange.method or (before.body, before.query) == (request.body, request.query):
         return ()
     before = RouteRequest.of_exchange(exchange.plain_request())
     old, new = map(_route_value, (before, request))
-    return request_changes(old, new, (*recorded.ignore, *_MADE_UP))
+    return request_changes(old, new, (*ignore, *_MADE_UP))
 
 
 def _route_value(request: RouteRequest) -> Any:

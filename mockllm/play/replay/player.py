@@ -68,19 +68,13 @@ class DecisionDraft:
     selection: Selection | None = None
 
 
-def _changes(
-    call: ApiCall, decision: Decision, attempt: int, recorded: RecordedAnswer | None
-) -> tuple[str, ...]:
+def _changes(call: ApiCall, request: Request, recorded: RecordedAnswer | None) -> tuple[str, ...]:
     """The differences of a request from the one that its recording was made from."""
     if recorded is None or recorded.of is None or recorded.why == "other api":
         return ()
     from mockllm.play.matching.request_changes import changes_of_call
 
-    spec, selection = decision.spec, decision.selection
-    tries = (*spec.attempts, selection.scenario.turns[selection.index])
-    written = tries[attempt - 1].recorded if attempt <= len(tries) else tries[-1].recorded
-    assert written is not None
-    return changes_of_call(recorded.of, decision.request, call.body, written)
+    return changes_of_call(recorded.of, request, call.body, recorded.ignore)
 
 
 def _refusal_entry(decision: DecisionDraft | Decision, api: str) -> Played:
@@ -267,7 +261,7 @@ class Player:
             form=selection.form,
             quirks=decision.quirks if is_made_stream else (),
             recorded=why,
-            changes=_changes(call, decision, attempt, recorded),
+            changes=_changes(call, request, recorded),
             retry_after=None if wait is None else wait / 1_000_000,
             answer_id=answer.id if is_kept else None,
         )

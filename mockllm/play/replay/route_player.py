@@ -119,7 +119,7 @@ class RoutePlayer:
             turn=index,
             position=index,
             recorded=recorded.why,
-            changes=_changes(request, turn, recorded),
+            changes=_changes(request, recorded),
             repeated=unplayed is None and turn.recorded is not None,
         )
         answered = Answered(answer, played)
@@ -147,13 +147,13 @@ class RoutePlayer:
         return answer
 
 
-def _changes(request: RouteRequest, turn: TurnSpec, recorded: RecordedAnswer) -> tuple[str, ...]:
+def _changes(request: RouteRequest, recorded: RecordedAnswer) -> tuple[str, ...]:
     """The differences of a request from the one that its recording was made from."""
-    if recorded.of is None or turn.recorded is None:
+    if recorded.of is None:
         return ()
     from mockllm.play.matching.request_changes import changes_of_route
 
-    return changes_of_route(recorded.of, request, turn.recorded)
+    return changes_of_route(recorded.of, request, recorded.ignore)
 
 
 def route_answer(turn: TurnSpec, content: bytes | None = None) -> HttpAnswer:

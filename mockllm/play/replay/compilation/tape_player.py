@@ -41,7 +41,7 @@ from mockllm.play.tapes.recorded_turn import (
     recorded_turn,
     route_headers,
 )
-from mockllm.scenario.model import Http, Recorded, Scenario, TurnSpec
+from mockllm.scenario.model import Http, Ignored, Recorded, Scenario, TurnSpec
 from mockllm.scenario.part_model import ServerToolPart, members, tool_parts
 from mockllm.scenario.route_model import RouteAnswer
 from mockllm.wire.protocols import PROTOCOLS
@@ -63,7 +63,8 @@ class RecordedAnswer:
     """The recorded answer, or None with the reason why it is not played.
 
     Args:
-        of: what it answered, without its chunks; None where that was not read.
+        of: the exchange that it is of, without its chunks; None where that was not read.
+        ignore: the parts of a request that are not compared with the recorded one.
     """
 
     answer: HttpAnswer | None
@@ -71,6 +72,7 @@ class RecordedAnswer:
     problems: tuple[str, ...] = ()
     duration: int = 0
     of: Captured | None = None
+    ignore: Ignored = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class _Recording:
     Args:
         api, streamed: of the requests that it answers.
         unedited: whether the turn in the YAML is what the tape decodes to.
-        of: what it answers, without its chunks.
+        of, ignore: as `RecordedAnswer` has them.
     """
 
     api: str
@@ -88,11 +90,13 @@ class _Recording:
     unedited: bool
     answer: HttpAnswer
     of: Captured
+    ignore: Ignored
 
     def recorded_answer(self, why: Why) -> RecordedAnswer:
         times = self.answer.times
         answer = self.answer if why == "exact" else None
-        return RecordedAnswer(answer, why, duration=times[-1] if times else 0, of=self.of)
+        duration = times[-1] if times else 0
+        return RecordedAnswer(answer, why, (), duration, self.of, self.ignore)
 
 
 _Key = tuple[str, int, str]
@@ -201,13 +205,13 @@ def _read_recording(
     if decoded is None and protocol is not None and tape.exchange.status < 400:
         decoded = recorded_turn(tape.exchange.plain(), protocol, streamed=tape.streamed)
     unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
+    recorded = answer(tape.exchange, (decoded.id or None) if decoded is not None else None)
+    if decoded is not None:
+        recorded = replace(recorded, generated=count_generated((decoded.turn,), recorded.times))
+    written = (attempt or scenario.turns[index]).recorded
+    ignore = written.ignore if written is not None else ()
     of = replace(tape.exchange, chunks=())
-    if decoded is None:
-        recorded = answer(tape.exchange)
-        return _Recording(tape.api, tape.streamed, unedited, recorded, of)
-    recorded = answer(tape.exchange, decoded.id or None)
-    recorded = replace(recorded, generated=count_generated((decoded.turn,), recorded.times))
-    return _Recording(tape.api, tape.streamed, unedited, recorded, of)
+    return _Recording(tape.api, tape.streamed, unedited, recorded, of, ignore)
 
 
 def load(recorded: Recorded) -> Tape:
