@@ -25,8 +25,8 @@ from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import results_of_today
 from mockllm.conformance.case_names import Setting
+from mockllm.conformance.clients.client_results import client_results
 from mockllm.conformance.clients.http_clients import http_runner
-from mockllm.conformance.clients.measured import client_results
 from mockllm.conformance.clients.runner import Runner
 from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
 from mockllm.conformance.results.file import write_results

@@ -195,7 +195,7 @@ def _convert_sources(
     paths: Iterable[Path], tests: Iterable[_Test], *, write: bool
 ) -> tuple[list[str], list[str]]:
     """Converts the marks; returns what stays as it is, and what is to know."""
-    from mockllm.record.importers.vcr_marks import RECORDED, UNMATCHED, convert
+    from mockllm.record.importers.rewrite_marks import RECORDED, UNMATCHED, convert
 
     problems: list[str] = []
     remarks: list[str] = []

@@ -32,7 +32,7 @@ from mockllm.checking.probes import Delta
 from mockllm.checking.reports.check import Scenarios, scenarios_of
 from mockllm.checking.rules import CUT_RULES, Verdict
 from mockllm.conformance.case_names import Setting, check_command
-from mockllm.conformance.clients.measured import AdapterFrames, json_value, rule_line
+from mockllm.conformance.clients.client_results import AdapterFrames, json_value, rule_line
 from mockllm.conformance.clients.messages import Answer, as_json
 from mockllm.conformance.clients.runner import Runner
 from mockllm.conformance.driver import UNWATCHED, Driver

@@ -7,7 +7,7 @@ import runpy
 from measurements import fault_page
 from measurements.entries import ROOT
 from measurements.fault_page import reproduced, table
-from mockllm.conformance.clients.measured import rule_line
+from mockllm.conformance.clients.client_results import rule_line
 from mockllm.conformance.results import Client, Results
 from tests.cases import for_all
 

@@ -14,8 +14,8 @@ from typing import Any, Self
 import mockllm
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.terminal.output import echo
+from mockllm.conformance.clients.client_results import json_value
 from mockllm.conformance.clients.http_clients import HTTP_LIMIT, http_runner
-from mockllm.conformance.clients.measured import json_value
 from mockllm.conformance.clients.messages import Hello
 from mockllm.conformance.clients.runner import LIMIT, Runner, pipe_runner
 from mockllm.conformance.driver import Driver

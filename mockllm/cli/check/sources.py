@@ -22,9 +22,9 @@ from mockllm.cli.check.plan import (
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.output import echo
 from mockllm.conformance.case_names import choose
+from mockllm.conformance.clients.client_results import AdapterFrames, client_results, with_smallest
 from mockllm.conformance.clients.fault_check import check_faults, fault_case_names
 from mockllm.conformance.clients.http_clients import HttpClients, fault_limit
-from mockllm.conformance.clients.measured import AdapterFrames, client_results, with_smallest
 from mockllm.conformance.clients.process import Program
 from mockllm.conformance.clients.runner import AnswerFile, Runner, write_cases
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts

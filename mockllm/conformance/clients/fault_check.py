@@ -13,8 +13,13 @@ from mockllm.checking.resilience.outcomes import fault_of
 from mockllm.checking.resilience.rule_verdicts import Finding, judge
 from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.case_names import Setting, check_command
+from mockllm.conformance.clients.client_results import (
+    AdapterFrames,
+    json_value,
+    rule_line,
+    stream_of,
+)
 from mockllm.conformance.clients.http_sessions import PlayedCase
-from mockllm.conformance.clients.measured import AdapterFrames, json_value, rule_line, stream_of
 from mockllm.conformance.driver import UNWATCHED, Driver, interruption
 from mockllm.conformance.results import CaseResult, Play, Results, request_log
 from mockllm.core.errors import ProbeError

@@ -15,7 +15,7 @@ import aiohttp
 from mockllm.checking.resilience.rule_verdicts import Finding
 from mockllm.checking.rules import GATEWAYS, Cost, severity
 from mockllm.conformance.case_names import Setting, check_command
-from mockllm.conformance.clients.measured import rule_line
+from mockllm.conformance.clients.client_results import rule_line
 from mockllm.conformance.driver import UNWATCHED, Driver, interruption
 from mockllm.conformance.gateways.answer_rules import Observed, answer_findings
 from mockllm.conformance.gateways.cases import GatewayCase, Pair, gateway_cases

@@ -18,7 +18,7 @@ from typing import Any
 
 from mockllm.core.errors import UsageError, WireError
 from mockllm.record.importers.aimock_replies import CHUNK_SIZE, agui_turn, turn
-from mockllm.record.importers.files import contents, json_value
+from mockllm.record.importers.foreign_files import contents, json_value
 from mockllm.record.recording.drafting.draft import Draft, Line, free_name, slug
 from mockllm.scenario import model as m
 from mockllm.scenario.part_model import ToolPart, tool_parts

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mockllm.core.errors import UsageError
 from mockllm.record.importers import har, sse_dump, vcr
-from mockllm.record.importers.files import contents, json_value
+from mockllm.record.importers.foreign_files import contents, json_value
 from mockllm.record.importers.reading import Entry
 
 Kind = Literal["vcr", "har", "flows", "sse", "aimock"]

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from mockllm.core.errors import UsageError, WireError
 from mockllm.play.tapes.captured import Captured
-from mockllm.record.importers.files import contents, json_value
+from mockllm.record.importers.foreign_files import contents, json_value
 from mockllm.record.importers.reading import (
     Entry,
     Unread,

@@ -18,7 +18,7 @@ from mockllm.core.errors import UsageError
 from mockllm.play.replay.client_requests import first_body
 from mockllm.play.tapes.captured import Captured
 from mockllm.play.tapes.recorded_turn import carrier_in, carrier_of
-from mockllm.record.importers.files import contents, json_value
+from mockllm.record.importers.foreign_files import contents, json_value
 from mockllm.record.importers.reading import Entry, as_sent, body_bytes, whole
 from mockllm.wire.framing.sse import SSE
 from mockllm.wire.protocols.base import WireProtocol

@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm.core.errors import UsageError, WireError
 from mockllm.play.tapes.captured import Captured
-from mockllm.record.importers.files import contents, json_value, yaml_value
+from mockllm.record.importers.foreign_files import contents, json_value, yaml_value
 from mockllm.record.importers.reading import (
     Entry,
     Unread,

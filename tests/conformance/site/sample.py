@@ -9,7 +9,7 @@ from itertools import islice
 from mockllm.checking import Case, Policy, Tool, cases, examine
 from mockllm.checking.judging.running import Factory, drive, feed_arguments
 from mockllm.conformance.case_names import Setting
-from mockllm.conformance.clients.measured import client_results
+from mockllm.conformance.clients.client_results import client_results
 from mockllm.conformance.clients.messages import Answer, Hello
 from mockllm.conformance.results import Client, Results
 from tests.checking.mutants import MUTANTS, Mutant

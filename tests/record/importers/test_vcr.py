@@ -11,7 +11,7 @@ import yaml
 
 from mockllm.core.errors import UsageError
 from mockllm.core.http import TimedBytes
-from mockllm.record.importers import files, vcr
+from mockllm.record.importers import foreign_files, vcr
 from mockllm.record.importers.reading import Unread
 
 URL = "https://api.openai.com/v1/chat/completions"
@@ -315,7 +315,7 @@ def test_values_of_yaml(tmp_path):
     path = tmp_path / "values.yaml"
     merged = "base: &b {a: 0, x: y}\nother: &o {x: z}\nall: {<<: [*b, *o], q: %s}"
     path.write_text(merged % text)
-    value = files.yaml_value(path.read_bytes(), path)["all"]
+    value = foreign_files.yaml_value(path.read_bytes(), path)["all"]
     assert (value["a"], value["x"]) == (0, "y")
     assert list(value["q"].values()) == [
         1, 1.5, float("inf"), None, True, "1", 16, "2001-01-01", "=", 10.5,
@@ -324,6 +324,6 @@ def test_values_of_yaml(tmp_path):
 
 def test_large_files_are_refused(tmp_path, monkeypatch):
     """A file beyond the bound is not read at all."""
-    monkeypatch.setattr(files, "MAX_FILE", 10)
+    monkeypatch.setattr(foreign_files, "MAX_FILE", 10)
     with pytest.raises(UsageError, match="at most 10 are read"):
         read(tmp_path, interaction(BODIES["text"]))

@@ -14,9 +14,9 @@ from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.rule_verdicts import Finding
 from mockllm.cli import main
+from mockllm.conformance.clients.client_results import AdapterFrames
 from mockllm.conformance.clients.fault_check import Judged, check_faults
 from mockllm.conformance.clients.http_sessions import FunctionPlayer, PlayedCase
-from mockllm.conformance.clients.measured import AdapterFrames
 from mockllm.conformance.clients.messages import Answer, read_answer
 from mockllm.conformance.driver import Driver
 from mockllm.conformance.results import Client, Results, rule_verdict

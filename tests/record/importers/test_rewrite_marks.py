@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.record.importers.vcr_marks import RECORDED, UNMATCHED, convert
+from mockllm.record.importers.rewrite_marks import RECORDED, UNMATCHED, convert
 from tests.cases import for_all
 
 MARKS = {

@@ -12,8 +12,13 @@ from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.case_names import Setting, check_command, show_command
+from mockllm.conformance.clients.client_results import (
+    AdapterFrames,
+    json_value,
+    outcome_field,
+    stream_of,
+)
 from mockllm.conformance.clients.costs import fields_about, unjudged_fields
-from mockllm.conformance.clients.measured import AdapterFrames, json_value, outcome_field, stream_of
 from mockllm.conformance.clients.messages import Answer, read_answer
 from mockllm.play.quirks import find
 from mockllm.play.quirks.samples import CALL, SAMPLES
