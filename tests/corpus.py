@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mockllm.record.importers.file_formats import READERS, detect, files
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Entry
 from tools.corpus import Recording
 from tools.corpus import recordings as read_recordings
@@ -24,9 +25,10 @@ needs_corpus = pytest.mark.skipif(
 
 def read(path: Path) -> list[Entry]:
     """The entries of a file with exchanges, of any kind."""
-    kind = detect(path)
+    file = ForeignFile(path)
+    kind = detect(file)
     assert kind is not None
-    return READERS[kind](path)
+    return READERS[kind](file)
 
 
 def recorded_streams(api: str) -> list[Path]:

@@ -23,6 +23,7 @@ REPLACED = {
         "A key lies in its folder too briefly to be seen there."
     ),
     "plugin/test_failures.py": "No request makes a player raise.",
+    "record/importers/test_file_formats.py": "A file that unpacks to 256 MiB is too large.",
     "record/recording/store/test_folder.py": "The process dies at each call of the system in turn.",
     "record/recording/store/test_groups.py": (
         "It counts the calls of `fsync`, which leave no trace."

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from mockllm.core.errors import MockLLMError
 from mockllm.play.tapes.captured import Captured
 from mockllm.record.importers.file_formats import READERS, detect, files
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.redaction.credentials import parameters
 from mockllm.record.redaction.find.bodies import body_of
 from mockllm.record.redaction.find.kept_places import KNOWN
@@ -43,10 +44,10 @@ _FOLLOW = frozenset(("content-encoding", "content-length"))
 
 def exchanges(paths: Iterable[Path]) -> Iterator[Captured]:
     """The exchanges in files and folders of recordings of other tools."""
-    for path in files(paths):
-        kind = detect(path)
+    for file in map(ForeignFile, files(paths)):
+        kind = detect(file)
         if kind in READERS:
-            yield from (entry for entry in READERS[kind](path) if isinstance(entry, Captured))
+            yield from (entry for entry in READERS[kind](file) if isinstance(entry, Captured))
 
 
 def changes(redactor: Redactor, captured: Captured) -> Iterator[Change]:

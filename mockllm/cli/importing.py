@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.options.parameters import match_ignore_option
+from mockllm.cli.options.parameters import EXISTING, match_ignore_option
 from mockllm.cli.options.recording import output_option, redaction_options, redaction_rules
 from mockllm.cli.terminal.output import echo
 from mockllm.core.text import quantity
@@ -26,9 +26,7 @@ _COLLECTION = 100_000
 
 
 @click.command("import")
-@click.argument(
-    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
-)
+@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="FILE...")
 @output_option
 @click.option(
     "--join",
@@ -52,12 +50,13 @@ def import_(
 ) -> None:
     """Make scenarios of what other tools recorded.
 
-    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), the output of `curl -N` with the
-    request beside it, a fixture file of aimock, or a folder of such files. A line for each exchange
-    says what it became. Secrets are taken out before anything is written. At the end each request
-    is sent to the folder again; a line reports it if its recording does not answer. The exit code
-    is 0 if something was imported and all of it is found again, 1 if nothing was imported, 2 if
-    something is not found again or cannot be written.
+    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), the output
+    of `curl -N` with the request beside it, a fixture file of aimock, or a folder of such files,
+    compressed (.gz) or not. A line for each exchange says what it became. Secrets are taken out
+    before anything is written. At the end each request is sent to the folder again; a line reports
+    it if its recording does not answer. The exit code is 0 if something was imported and all of it
+    is found again, 1 if nothing was imported, 2 if something is not found again or cannot be
+    written.
 
     \b
     Examples:
@@ -68,26 +67,32 @@ def import_(
     """
     from mockllm.cli.terminal.progress import progress_line
     from mockllm.record.importers.batch import import_files
-    from mockllm.record.importers.file_formats import files
+    from mockllm.record.importers.file_formats import not_read
     from mockllm.record.recording.drafting.matches import match_rule
     from mockllm.record.recording.store.folder import Folder
     from mockllm.record.redaction.redact import Redactor
 
     gc.set_threshold(_COLLECTION)
     rules = redaction_rules(redact)
-    sources = list(files(paths))
     rule = match_rule(match, ignore)
     folder, redactor = Folder(output), Redactor(rules)
+    others: list[Path] = []
     with progress_line() as progress:
         results = import_files(
-            sources, folder, redactor=redactor, match=rule, join=join, progress=progress
+            paths,
+            folder,
+            redactor=redactor,
+            match=rule,
+            join=join,
+            progress=progress,
+            other=others.append,
         )
     if as_json:
         # Names of files and paths of URLs may have secrets too.
-        shown = redactor.json(_as_json(results))
+        shown = redactor.json(_as_json(results, others))
         echo(json.dumps(shown, ensure_ascii=False, indent=2))
     else:
-        lines = [*map(str, results), _summary(results)]
+        lines = [*map(str, results), *([not_read(others)] if others else []), _summary(results)]
         echo(redactor.text("\n".join(lines)))
     sums = _totals(results)
     if sums["scenarios"] and not as_json:
@@ -97,7 +102,7 @@ def import_(
     context.exit(1 if sums["skipped"] == sums["exchanges"] else 2 if missing else 0)
 
 
-def _as_json(results: list[ImportResult]) -> dict[str, Any]:
+def _as_json(results: list[ImportResult], others: list[Path]) -> dict[str, Any]:
     exchanges = [
         {
             "source": result.line.source,
@@ -110,7 +115,8 @@ def _as_json(results: list[ImportResult]) -> dict[str, Any]:
         }
         for result in results
     ]
-    return {"exchanges": exchanges, "totals": _totals(results)}
+    not_read = {"not_read": list(map(str, others))} if others else {}
+    return {"exchanges": exchanges, **not_read, "totals": _totals(results)}
 
 
 def _totals(results: list[ImportResult]) -> dict[str, int]:

@@ -7,6 +7,7 @@ import yaml
 
 from mockllm.play.replay.loading import load
 from mockllm.record.importers import vcr
+from mockllm.record.importers.foreign_files import ForeignFile
 
 URL = "https://api.openai.com/v1/chat/completions"
 
@@ -90,25 +91,46 @@ def test_the_report_as_json(mockllm, recorded, tmp_path):
 
 
 def test_nothing_imported(mockllm, tmp_path):
-    """If nothing was imported the exit code is 1, and each file has a reason."""
-    (tmp_path / "a.yaml").write_text("scenario: a\nturns: []\n")
-    (tmp_path / "b.yaml").write_text("interactions: [!!python/object:os.x {}]\n")
-    result = mockllm("import", tmp_path, "-o", tmp_path / "out")
+    """If nothing was imported the exit code is 1, and each file that is named has a reason."""
+    folder = tmp_path / "cassettes"
+    folder.mkdir()
+    (folder / "a.yaml").write_text("scenario: a\nturns: []\n")
+    (folder / "b.yaml").write_text("interactions: [!!python/object:os.x {}]\n")
+    (folder / "c.py").write_text("x = 1\n")
+    result = mockllm("import", folder / "a.yaml", folder, "-o", tmp_path / "out")
     assert result.exit_code == 1
-    first, second, total = result.output.splitlines()
+    first, second, others, total = result.output.splitlines()
     assert first == (
-        f"{tmp_path}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, event stream or "
-        "fixture file of aimock"
+        f"{folder}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, event "
+        "stream or fixture file of aimock"
     )
     assert "!!python/object:os.x, which names a Python object" in second
+    assert others == "1 file of another kind was not read: 1 *.py (c.py)"
     assert total.startswith("2 exchanges: 0 neutral")
+
+
+def test_files_of_other_kinds(mockllm, recorded, tmp_path):
+    """Files in a folder that are no recordings are counted in a line, and listed in JSON."""
+    for name in ("package.json", "LICENSE", "test_it.py"):
+        (tmp_path / name).write_text("{}")
+    result = mockllm("import", tmp_path, "-o", tmp_path / "out")
+    assert result.exit_code == 0
+    line = (
+        "3 files of other kinds were not read: 1 without an ending (LICENSE), 1 *.json "
+        "(package.json), 1 *.py (test_it.py)"
+    )
+    assert result.output.splitlines()[-3] == line
+    result = mockllm("import", tmp_path / "LICENSE", tmp_path, "-o", tmp_path / "2", "--json")
+    report = json.loads(result.output)
+    assert f"{tmp_path}/package.json" in report["not_read"]
+    assert report["exchanges"][0]["source"] == f"{tmp_path}/LICENSE"
 
 
 def test_a_file_that_is_not_there(mockllm, tmp_path):
     """A missing file is an error with exit code 2."""
     result = mockllm("import", tmp_path / "no.yaml", "-o", tmp_path / "out")
     assert result.exit_code == 2
-    assert "no.yaml: there is no such file or folder" in result.stderr
+    assert "no.yaml' does not exist" in result.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -209,8 +231,8 @@ def test_export_and_import_are_inverse(mockllm, recorded, tmp_path):
     back = tmp_path / "back.yaml"
     arguments = ("cassette-2", "--scenarios", tmp_path / "out", "--to", "vcr")
     assert mockllm("export", *arguments, "-o", back).exit_code == 0
-    (one,) = vcr.read(back)
-    original = vcr.read(recorded)[1]
+    (one,) = vcr.read(ForeignFile(back))
+    original = vcr.read(ForeignFile(recorded))[1]
     assert (one.body, one.request_body) == (original.body, original.request_body)
     assert (one.url, one.status) == (original.url, original.status)
     assert mockllm("export", *arguments).output == back.read_text()
@@ -226,7 +248,7 @@ def test_export_of_a_handwritten_scenario(mockllm, tmp_path):
     """A hand-written scenario is exported with the requests of a client."""
     result = mockllm("export", "secret-numbers", "--to", "vcr", "--api", "anthropic")
     (tmp_path / "a.yaml").write_text(result.output)
-    found = vcr.read(tmp_path / "a.yaml")
+    found = vcr.read(ForeignFile(tmp_path / "a.yaml"))
     assert [one.path for one in found] == ["/v1/messages"] * len(found)
     assert len(found) > 1
     assert "tool_result" in found[1].request_body.decode()

@@ -29,6 +29,7 @@ from mockllm.core.turn import TokenUsage
 from mockllm.play.tapes.captured import Captured, detect_api, recorded_at, request_of
 from mockllm.play.tapes.recorded_turn import answer_carrier, recorded_turn
 from mockllm.record.importers import sse_dump, vcr
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply, WireProtocol, dumps
 from tests.corpus import CORPUS
@@ -81,7 +82,11 @@ def page() -> str:
 def _exchanges() -> Iterator[Captured]:
     files = sorted(CORPUS.rglob("*.yaml"))
     entries = (entry for file in files for entry in _read(file))
-    dumps = (entry for file in sorted(CORPUS.rglob("*.sse")) for entry in sse_dump.read(file))
+    dumps = (
+        entry
+        for file in sorted(CORPUS.rglob("*.sse"))
+        for entry in sse_dump.read(ForeignFile(file))
+    )
     for entry in (*entries, *dumps):
         if isinstance(entry, Captured):
             yield entry
@@ -89,7 +94,7 @@ def _exchanges() -> Iterator[Captured]:
 
 def _read(file: Path) -> Iterable[object]:
     try:
-        return vcr.read(file)
+        return vcr.read(ForeignFile(file))
     except MockLLMError:
         return ()  # sessions over WebSockets have a form of their own
 

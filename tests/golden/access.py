@@ -46,8 +46,8 @@ from mockllm.play.replay.request_headers import QUIRK_HEADER
 from mockllm.play.replay.sessions.exchange import Exchange, Received
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.tapes.captured import detect_api
-from mockllm.record.importers.reading import Unread
-from mockllm.record.importers.sse_dump import _minimal, _usual_url
+from mockllm.record.importers.reading import Unread, usual_url
+from mockllm.record.importers.sse_dump import _minimal
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import AutoPart
 from mockllm.wire.framing.sse import decode
@@ -469,7 +469,7 @@ def streams(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                     "with request": _api_of(dict(recording.request), recording.stream),
                     "model": model_of(None, recording.stream),
                     "asked model": model_of(dict(recording.request), recording.stream),
-                    "url": [_usual_url(protocol, model, stream=flag) for flag in (True, False)],
+                    "url": [usual_url(protocol, model, streamed=flag) for flag in (True, False)],
                     "request": _minimal(protocol, model, recording.name, stream=True),
                 },
             },

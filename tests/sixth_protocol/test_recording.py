@@ -21,6 +21,7 @@ from mockllm.cli.options.recording import services
 from mockllm.play.replay.loading import load
 from mockllm.play.tapes.captured import detect_api, load_tape
 from mockllm.record.importers import har, sse_dump, vcr
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.serve.server.options import RecordOptions
 from tests.sixth_protocol.conftest import CUES, GADGETS, KEY, NUMBERS, Hall, heard, spoken
 from tests.sixth_protocol.echo.protocol import PROTOCOL
@@ -170,7 +171,7 @@ def test_a_cassette(mockllm, hall, exchange, tmp_path):
     response = {"headers": headers, "body": {"string": stream}, "status": {"code": 200}}
     path = tmp_path / "cassette.yaml"
     path.write_text(yaml.dump({"interactions": [{"request": request, "response": response}]}))
-    (found,) = vcr.read(path)
+    (found,) = vcr.read(ForeignFile(path))
     assert detect_api(found).protocol is PROTOCOL
     assert imported(mockllm, hall, path, tmp_path / "out").speak("hi").text == stream
 
@@ -190,7 +191,7 @@ def test_an_archive(mockllm, hall, exchange, tmp_path):
     }
     path = tmp_path / "a.har"
     path.write_text(json.dumps({"log": {"version": "1.2", "entries": [entry]}}))
-    (found,) = har.read(path)
+    (found,) = har.read(ForeignFile(path))
     assert detect_api(found).protocol is PROTOCOL
     assert imported(mockllm, hall, path, tmp_path / "out").speak("hi").text == stream
 
@@ -203,7 +204,7 @@ def test_a_dump(mockllm, hall, exchange, tmp_path, beside):
     path.write_text(stream)
     if beside:
         (tmp_path / "hi.request.json").write_text(json.dumps(sent))
-    (found,) = sse_dump.read(path)
+    (found,) = sse_dump.read(ForeignFile(path))
     assert detect_api(found).protocol is PROTOCOL
     assert json.loads(found.request_body) == sent
     assert imported(mockllm, hall, path, tmp_path / "out").speak("hi").text == stream
@@ -214,7 +215,7 @@ def test_a_dump_of_a_body(exchange, hall, tmp_path):
     body = hall("scenario: hi\nmatch: {user: hi}\nturns: [{reply: {text: Hello}}]")
     path = tmp_path / "hi.txt"
     path.write_text(body.speak("hi", live=False).text)
-    (found,) = sse_dump.read(path)
+    (found,) = sse_dump.read(ForeignFile(path))
     assert json.loads(found.request_body) == {**exchange[0], "live": False}
 
 
@@ -225,7 +226,7 @@ def test_export_and_import(mockllm, hall, folder, tmp_path):
         "export", "numbers", "--scenarios", folder, "--to", "vcr", "--api", "echo", "-o", path
     )
     assert result.exit_code == 0, result.output
-    found = vcr.read(path)
+    found = vcr.read(ForeignFile(path))
     assert [one.status for one in found] == [429, 200, 200, 200]
     assert all(detect_api(one).protocol is PROTOCOL for one in found)
     assert not any("key" in name for one in found for name, _ in one.request_headers)
@@ -244,7 +245,7 @@ def test_export_and_import(mockllm, hall, folder, tmp_path):
     mockllm("export", "cassette", "--scenarios", tmp_path / "out", "--to", "vcr", "-o", again)
     # Of a try that failed, only the error is kept, and of headers those that are known harmless.
     kept = [replace(one, source="", headers=()) for one in found[1:]]
-    assert [replace(one, source="", headers=()) for one in vcr.read(again)[1:]] == kept
+    assert [replace(one, source="", headers=()) for one in vcr.read(ForeignFile(again))[1:]] == kept
 
 
 # As programs

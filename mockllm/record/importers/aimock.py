@@ -18,7 +18,7 @@ from typing import Any
 
 from mockllm.core.errors import UsageError, WireError
 from mockllm.record.importers.aimock_replies import CHUNK_SIZE, agui_turn, turn
-from mockllm.record.importers.foreign_files import contents, json_value
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.recording.drafting.draft import Draft, Line, free_name, slug
 from mockllm.scenario import model as m
 from mockllm.scenario.part_model import ToolPart, tool_parts
@@ -65,17 +65,17 @@ def _continues(match: _Json) -> bool:
     return "toolCallId" in match or "toolResultContains" in match
 
 
-def read(path: Path, used_names: Container[str] = ()) -> list[Draft]:
+def read(file: ForeignFile, used_names: Container[str] = ()) -> list[Draft]:
     """The scenarios of the fixtures in a file, without tapes and without the `used_names`.
 
     Raises:
         UsageError: the file holds no fixtures.
     """
-    entries = _entries(json_value(contents(path), path), path)
+    entries = _entries(file.value, file.path)
     skipped: list[Line] = []
     groups: list[_Group] = []
     for number, (entry, agui) in enumerate(entries, 1):
-        source = f"{path}#{number}"
+        source = f"{file.path}#{number}"
         try:
             _add(_fixture(entry, source, agui=agui), groups, agui=agui)
         except WireError as error:

@@ -17,7 +17,14 @@ from mockllm.core.errors import UsageError, WireError
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.tapes.captured import Captured
 from mockllm.record.importers import aimock
-from mockllm.record.importers.file_formats import READERS, detect
+from mockllm.record.importers.file_formats import (
+    READERS,
+    detect,
+    files,
+    may_be_read,
+    uncompressed,
+)
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Entry, Unread
 from mockllm.record.recording.drafting.draft import Draft, Line, Origin
 from mockllm.record.recording.drafting.drafts import Drafting
@@ -39,6 +46,10 @@ def no_progress(what: str, done: int, total: int) -> None:
     """Shows nothing."""
 
 
+def pass_over(file: Path) -> None:
+    """Reports nothing."""
+
+
 def with_progress(items: Sequence[_Item], what: str, progress: Progress) -> Iterator[_Item]:
     """The items; reports each as done when the next one is requested."""
     total = len(items)
@@ -49,7 +60,6 @@ def with_progress(items: Sequence[_Item], what: str, progress: Progress) -> Iter
 
 
 _NO_KIND = "it is no VCR cassette, HTTP archive, event stream or fixture file of aimock"
-
 
 _MOST_TOGETHER = 100
 """Exchanges that are written together: the disk is waited for once for all of them."""
@@ -96,20 +106,25 @@ def import_files(
     match: MatchRule | None = None,
     join: bool = False,
     progress: Progress = no_progress,
+    other: Callable[[Path], None] = pass_over,
     entries: Mapping[Path, Iterable[Entry]] = MappingProxyType({}),
 ) -> list[ImportResult]:
     """Writes the scenarios of files; returns a result for each exchange, in the order of the files.
 
     Args:
+        paths: of files, and of folders that have them.
+        other: called with each file in a folder that is no recording.
         join: whether exchanges of different files, and of the folder, may be one conversation.
         entries: those of files that need not be read, by their paths.
     """
     redactor = redactor or Redactor()
     batch = _Batch(folder, redactor, join=join, entries=entries)
-    several = list(paths)
+    named = dict.fromkeys(paths)
+    several = [*entries, *files(path for path in named if path not in entries)]
     batch.root = _common_folder(several)
     for path in with_progress(several, "files read", progress):
-        batch.read(path)
+        if not batch.read(path, in_folder=path not in named):
+            other(path)
     drafting = Drafting(
         match=match or MatchRule(), known=batch.existing, tape=folder.tape, pattern=redactor.pattern
     )
@@ -122,8 +137,8 @@ def import_files(
                 for draft in drafting.add(exchange, origin):
                     drafting.adopt_changes(draft, batch.write(draft))
     batch.look_for(progress)
-    for path in batch.fixtures:
-        batch.write_fixtures(path)
+    for file in batch.fixtures:
+        batch.write_fixtures(file)
     return batch.results()
 
 
@@ -149,16 +164,28 @@ class _Batch:
         self._sent: dict[str, Captured] = {}
         """The exchanges as they were recorded, with their secrets, by their sources."""
         self.root = Path()
-        self.fixtures: list[Path] = []
+        self.fixtures: list[ForeignFile] = []
         self._written: list[Draft] = []
 
-    def read(self, path: Path) -> None:
-        """Adds the exchanges of a file; a file that cannot be read is reported as skipped."""
+    def read(self, path: Path, *, in_folder: bool) -> bool:
+        """Adds the exchanges of a file; a file that cannot be read is reported as skipped.
+
+        Args:
+            in_folder: whether the file was found in a folder.
+
+        Returns:
+            whether it is a recording; one that is named is one, or is reported.
+        """
+        if path in self._entries:
+            self._add_all(path, self._entries[path])
+            return True
+        if in_folder and not may_be_read(path):
+            return False
+        file = ForeignFile(path)
         try:
-            entries = self._entries.get(path)
-            kind = detect(path) if entries is None else "vcr"
+            kind = detect(file)
             if kind == "aimock":
-                self.fixtures.append(path)
+                self.fixtures.append(file)
                 self._requests[str(path)] = ""
             elif kind == "flows":
                 archive = quote(str(path.with_suffix(".har")))
@@ -166,18 +193,23 @@ class _Batch:
                 self._skip(
                     str(path), f"it has flows of mitmproxy; import an archive of them: {command}"
                 )
-            elif kind is None:
-                self._skip(str(path), _NO_KIND)
+            elif kind is not None:
+                self._add_all(path, READERS[kind](file))
+            elif in_folder:
+                return False
             else:
-                stem = path.parent.name if path.stem in _GENERIC else path.stem
-                shown = _display_path(path, self.root)
-                origin = Origin(
-                    self._group(path), self._redactor.text(stem), self._redactor.text(shown)
-                )
-                for entry in READERS[kind](path) if entries is None else entries:
-                    self._add(entry, origin)
+                self._skip(str(path), _NO_KIND)
         except UsageError as error:
             self._skip(str(path), str(error))
+        return True
+
+    def _add_all(self, path: Path, entries: Iterable[Entry]) -> None:
+        stem = uncompressed(path).stem
+        stem = path.parent.name if stem in _GENERIC else stem
+        shown = _display_path(path, self.root)
+        origin = Origin(self._group(path), self._redactor.text(stem), self._redactor.text(shown))
+        for entry in entries:
+            self._add(entry, origin)
 
     def _add(self, entry: Entry, origin: Origin) -> None:
         if isinstance(entry, Unread):
@@ -242,13 +274,13 @@ class _Batch:
             replace(line, not_found=reasons.get(line.source, "")) for line in self._lines
         ]
 
-    def write_fixtures(self, path: Path) -> None:
+    def write_fixtures(self, file: ForeignFile) -> None:
         """Writes the scenarios of a file of aimock, but those whose requests the folder answers."""
         existing = self._folder.scenarios()
         try:
-            drafted = aimock.read(path, {scenario.name for scenario in existing})
+            drafted = aimock.read(file, {scenario.name for scenario in existing})
         except UsageError as error:
-            self._lines.append(Line(str(path), "skipped", str(error)))
+            self._lines.append(Line(str(file.path), "skipped", str(error)))
             return
         for draft in drafted:
             other = _same_match(draft.scenario, existing)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from mockllm.core.errors import UsageError
+from mockllm.core.text import quantity
 from mockllm.record.importers import har, sse_dump, vcr
-from mockllm.record.importers.foreign_files import contents, json_value
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Entry
 
 Kind = Literal["vcr", "har", "flows", "sse", "aimock"]
 
-READERS: dict[Kind, Callable[[Path], list[Entry]]] = {
+READERS: dict[Kind, Callable[[ForeignFile], list[Entry]]] = {
     "vcr": vcr.read,
     "har": har.read,
     "sse": sse_dump.read,
@@ -23,7 +23,9 @@ READERS: dict[Kind, Callable[[Path], list[Entry]]] = {
 
 _FLOW_ENDINGS = (".flow", ".flows", ".mitm", ".mitmproxy")
 
-_CASSETTE = re.compile(rb"^(?:interactions|http_interactions)[ \t]*:", re.MULTILINE)
+_CASSETTE = re.compile(
+    rb"^(?:(?:http_)?interactions|requests(?=[ \t]*:[\s\S]*^responses))[ \t]*:", re.MULTILINE
+)
 _STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:HTTP/[\d.]+ \d{3}|(?:data|event|id|retry)?:)")
 _LINES = re.compile(rb"\s*\{[^\n]*\}\s*\n\{")
 """Two objects, each in its line: no JSON file has these."""
@@ -31,23 +33,23 @@ _LINES = re.compile(rb"\s*\{[^\n]*\}\s*\n\{")
 # Flows of mitmproxy are typed netstrings: each is a mapping whose first key is text, or bytes as in
 # files of Python 2 (mitmproxy/io/tnetstring.py).
 _FLOWS = re.compile(rb"\d{1,12}:\d{1,3}:[\w ]*[;,]")
-_READ = (".yaml", ".yml", ".json", ".har", *_FLOW_ENDINGS, *sse_dump.ENDINGS)
+_READ = ("", ".yaml", ".yml", ".json", ".har", *_FLOW_ENDINGS, *sse_dump.ENDINGS)
 
 
-def detect(path: Path) -> Kind | None:
+def detect(file: ForeignFile) -> Kind | None:
     """The kind of a file; None where it is none of `Kind`.
 
     Raises:
         UsageError: it cannot be read, or begins like JSON and is not JSON.
     """
-    data = contents(path)
+    data = file.data
     if _STREAM.match(data) or _LINES.match(data):
         return "sse"
     if _FLOWS.match(data):
         return "flows"
-    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        kind = _of_json(json_value(data, path))
-        return kind or ("sse" if path.suffix in sse_dump.ENDINGS else None)
+    if file.is_json:
+        kind = _of_json(file.value)
+        return kind or ("sse" if file.path.suffix in sse_dump.ENDINGS else None)
     if _CASSETTE.search(data):
         return "vcr"
     return None
@@ -59,29 +61,35 @@ def _of_json(value: Any) -> Kind | None:
             return "har"
         case {"interactions": _} | {"http_interactions": _}:
             return "vcr"
+        case {"request": {"method": _}, "response": {"status": _}}:
+            return "vcr"
         case {"fixtures": list()} | {"agui": {"fixtures": _}} | {"llm": {"fixtures": _}}:
             return "aimock"
     return None
 
 
-def files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files among paths and below folders, without those that belong to a dump.
+def uncompressed(path: Path) -> Path:
+    """The path of a file without the ending of a compressed one."""
+    return path.with_name(path.name.removesuffix(".gz") or path.name)
 
-    Raises:
-        UsageError: a path is not there.
-    """
+
+def may_be_read(path: Path) -> bool:
+    """Whether a file in a folder is looked at: by its name it may be a recording."""
+    return uncompressed(path).suffix in _READ
+
+
+def files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files among paths and below folders, without those that belong to a dump."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
             found += sorted(
                 file
                 for file in path.rglob("*")
-                if file.suffix in _READ and file.is_file() and not _hidden(file.relative_to(path))
+                if file.is_file() and not _hidden(file.relative_to(path))
             )
-        elif path.exists():
-            found.append(path)
         else:
-            raise UsageError(f"{path}: there is no such file or folder")
+            found.append(path)
     dumps = [path for path in found if path.suffix in sse_dump.ENDINGS]
     belonging = {other for path in dumps for other in sse_dump.beside(path)}
     yield from (path for path in dict.fromkeys(found) if path not in belonging)
@@ -89,3 +97,21 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
+
+
+def not_read(files: Iterable[Path]) -> str:
+    """The line about files of other kinds: how many of each ending, and the first of them."""
+    by_ending: dict[str, list[Path]] = {}
+    for file in files:
+        by_ending.setdefault(uncompressed(file).suffix, []).append(file)
+    kinds = [
+        f"{len(several)} {f'*{suffix}' if suffix else 'without an ending'} ({several[0].name}"
+        f"{', ...' if len(several) > 1 else ''})"
+        for suffix, several in sorted(by_ending.items(), key=lambda kind: (-len(kind[1]), kind[0]))
+    ]
+    count = sum(map(len, by_ending.values()))
+    one = count == 1
+    return (
+        f"{quantity(count, 'file')} of {'another kind was' if one else 'other kinds were'} not "
+        f"read: {', '.join(kinds)}"
+    )

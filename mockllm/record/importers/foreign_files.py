@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ MAX_VALUES = 5_000_000
 """How many values a YAML file may have with its aliases expanded."""
 
 _MAX_DEPTH = 200
+_GZIP = b"\x1f\x8b\x08"
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*\{)")
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
@@ -64,9 +68,16 @@ def _join_chunks(chunks: list[Any]) -> bytes:
     return b"".join(chunk if isinstance(chunk, bytes) else str(chunk).encode() for chunk in chunks)
 
 
-def _name(arguments: list[Any]) -> str:
-    """The name of a header, whose only argument is its text."""
-    return str(arguments[0]) if arguments else ""
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A part of a YAML file that has a tag which is not read: an entry of the file, or all of it.
+
+    Args:
+        where: its line and column.
+    """
+
+    where: str
+    problem: str
 
 
 def _headers(arguments: list[Any]) -> dict[str, list[Any]]:
@@ -79,42 +90,86 @@ def _headers(arguments: list[Any]) -> dict[str, list[Any]]:
     return fields
 
 
-# Among them what vcrpy itself writes with a tag of Python (vcr/serializers/yamlserializer.py, 9.4),
-# and the headers of aiohttp that it does not turn into plain ones (multidict): read as the text,
-# list, mapping or bytes that it holds; nothing is called or built.
-_TEXTS = ("!", f"{_TAG}str", f"{_TAG}python/str", f"{_TAG}python/unicode")
-_MULTIDICT = ("multidict", "multidict._multidict", "multidict._multidict_py", "multidict._istr")
-_APPLIED = {"istr": _name, "MultiDict": _headers, "CIMultiDict": _headers}
+# A tag whose content is one text is that text: of Python (the names of multidict's headers, methods
+# that are members of an enumeration), of Ruby's Psych (subclasses of String, symbols), or local.
+# Besides, what vcrpy writes with tags of Python (vcr/serializers/yamlserializer.py, 9.4) and the
+# headers of aiohttp (multidict) are read as the list, mapping or bytes that they hold, and so are
+# the subclasses of Hash and Array that Psych writes. Nothing is called or built.
+_TEXT = f"{_TAG}str"
+_LOCAL = ("!", f"{_TAG}python/")
+_MULTIDICT = ("multidict", "multidict._multidict", "multidict._multidict_py")
 _SEQUENCES: dict[str | None, Callable[[list[Any]], Any]] = {
     **dict.fromkeys((None, "!", f"{_TAG}seq", f"{_TAG}python/tuple"), lambda items: items),
     **{
-        f"{_TAG}python/object/apply:{module}.{name}": read
+        f"{_TAG}python/object/{call}:{module}.{name}": _headers
+        for call in ("apply", "new")
         for module in _MULTIDICT
-        for name, read in _APPLIED.items()
+        for name in ("MultiDict", "CIMultiDict")
     },
 }
 _MAPPINGS: dict[str | None, Callable[[dict[Any, Any]], Any]] = {
-    None: lambda fields: fields,
-    "!": lambda fields: fields,
-    f"{_TAG}map": lambda fields: fields,
+    **dict.fromkeys((None, "!", f"{_TAG}map"), lambda fields: fields),
     f"{_TAG}python/object/new:_io.BytesIO": _file_content,
     f"{_TAG}python/object/apply:builtins.iter": _body_of_iterator,
 }
 
+_ENTRIES = 2
+"""The depth of the list of entries: one that cannot be read does not cost the others."""
 
-def contents(path: Path) -> bytes:
-    """The bytes of a file.
+
+class ForeignFile:
+    """A file, with its bytes and the value that they hold, each read once.
+
+    Args:
+        path: of the file.
 
     Raises:
-        UsageError: it cannot be read, or is larger than `MAX_FILE`.
+        UsageError: by each property: the file cannot be read, or not as this.
     """
-    try:
-        size = path.stat().st_size
-        if size > MAX_FILE:
-            raise UsageError(f"{path} has {size:,} bytes; at most {MAX_FILE:,} are read. Split it.")
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def data(self) -> bytes:
+        """The bytes; of a file that gzip has compressed, those that it stands for."""
+        try:
+            size = self.path.stat().st_size
+            if size > MAX_FILE:
+                raise self._too_large(size)
+            data = self.path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"{self.path}: {error.strerror or error}") from error
+        return self._unpack(data) if data.startswith(_GZIP) else data
+
+    @cached_property
+    def value(self) -> Any:
+        """The value of a JSON or YAML file."""
+        if self.is_json:
+            return json_value(self.data, self.path)
+        return yaml_value(self.data, self.path)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it begins like a JSON object, or like a JSON list of objects."""
+        return _JSON.match(self.data) is not None
+
+    def _unpack(self, data: bytes) -> bytes:
+        packed = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            plain = packed.decompress(data, MAX_FILE + 1)
+        except zlib.error as error:
+            raise UsageError(f"{self.path}: is not gzip as it says: {error}") from error
+        if len(plain) > MAX_FILE:
+            raise self._too_large(len(plain))
+        if not packed.eof:
+            raise UsageError(f"{self.path}: is cut off: its gzip data have no end")
+        return plain
+
+    def _too_large(self, size: int) -> UsageError:
+        return UsageError(
+            f"{self.path} has {size:,} bytes; at most {MAX_FILE:,} are read. Split it."
+        )
 
 
 def json_value(data: bytes, path: Path) -> Any:
@@ -142,8 +197,6 @@ def yaml_value(data: bytes, path: Path) -> Any:
     """
     try:
         return _document(data, path)
-    except yaml.constructor.ConstructorError as error:
-        raise UsageError(_tag_problem(path, error)) from error
     except yaml.MarkedYAMLError as error:
         problem = error.problem or error.context or "it cannot be read"
         raise UsageError(f"{path}{_at(error.problem_mark)}: is not YAML: {problem}") from error
@@ -180,6 +233,8 @@ class _Document:
         if isinstance(self._next(), yaml.StreamEndEvent):
             return None
         value = self._node(self._next(), 1)
+        if isinstance(value, Unreadable):
+            raise UsageError(f"{self._path}:{value.where}: {value.problem}")
         self._next()
         event = self._next()
         if not isinstance(event, yaml.StreamEndEvent):
@@ -227,24 +282,33 @@ class _Document:
             if text[:1] in _DIGITS and _DECIMAL(text):  # of which embeddings have thousands
                 return float(text)
             tag = _tag_of(text)
-        if tag is None or tag in _TEXTS:
+        if tag is None or tag == _TEXT:
             return join_pairs(text)
         if tag == "!binary":  # as Ruby writes `!!binary`
             tag = f"{_TAG}binary"
+        elif tag.startswith(_LOCAL):
+            return join_pairs(text) if text or tag == "!" else _unreadable(event)
         node = yaml.ScalarNode(tag, text, event.start_mark, event.end_mark)
-        return self._loader.construct_object(node)
+        try:
+            return self._loader.construct_object(node)
+        except (yaml.constructor.ConstructorError, ValueError, OverflowError) as error:
+            problem = getattr(error, "problem", error)
+            return Unreadable(_position(event), f"is not plain YAML: {problem}")
 
     def _sequence(self, event: Any, depth: int) -> Any:
-        if event.tag not in _SEQUENCES:
-            raise _unknown_tag(event)
         items = []
         while (inner := self._next()).__class__ is not yaml.SequenceEndEvent:
             items.append(self._node(inner, depth + 1))
-        return _SEQUENCES[event.tag](items)
+        if depth != _ENTRIES and (unreadable := _first_unreadable(items)) is not None:
+            return unreadable
+        if event.tag in _SEQUENCES:
+            return _SEQUENCES[event.tag](items)
+        match items:
+            case [str(text)]:
+                return text
+        return items if event.tag.startswith("!ruby/array") else _unreadable(event)
 
     def _mapping(self, event: Any, depth: int) -> Any:
-        if event.tag not in _MAPPINGS:
-            raise _unknown_tag(event)
         fields: dict[Any, Any] = {}
         merged: list[Any] = []
         while (inner := self._next()).__class__ is not yaml.MappingEndEvent:
@@ -259,28 +323,38 @@ class _Document:
             if not isinstance(base, dict):
                 raise _problem("'<<' merges what is no mapping", event)
             fields = {**base, **fields}
-        return _MAPPINGS[event.tag](fields)
+        if depth != _ENTRIES and (unreadable := _first_unreadable([*fields, *fields.values()])):
+            return unreadable
+        if event.tag in _MAPPINGS:
+            return _MAPPINGS[event.tag](fields)
+        match fields:
+            case {"str": str(text)} if event.tag.startswith(("!ruby/string", "!str")):
+                return text
+        return fields if event.tag.startswith("!ruby/hash") else _unreadable(event)
 
 
-def _unknown_tag(event: Any) -> yaml.constructor.ConstructorError:
-    return _problem(f"could not determine a constructor for the tag {event.tag!r}", event)
+def _first_unreadable(values: list[Any]) -> Unreadable | None:
+    return next((value for value in values if value.__class__ is Unreadable), None)
+
+
+def _unreadable(event: Any) -> Unreadable:
+    tag = event.tag
+    if not tag.startswith(f"{_TAG}python/"):
+        return Unreadable(_position(event), f"has the tag {tag}, which is not plain YAML")
+    return Unreadable(
+        _position(event),
+        f"has the tag !!{tag.removeprefix(_TAG)}, which names a Python object, and none is ever "
+        "built. Record it again with a current vcrpy, or take the tags out.",
+    )
 
 
 def _problem(text: str, event: Any) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, text, event.start_mark)
 
 
+def _position(event: Any) -> str:
+    return f"{event.start_mark.line + 1}:{event.start_mark.column + 1}"
+
+
 def _at(mark: Any) -> str:
     return f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
-
-
-def _tag_problem(path: Path, error: yaml.constructor.ConstructorError) -> str:
-    problem = error.problem or ""
-    _, _, tag = problem.partition("'tag:yaml.org,2002:")
-    where = f"{path}{_at(error.problem_mark)}"
-    if tag.startswith("python/"):
-        return (
-            f"{where}: has the tag !!{tag.rstrip(chr(39))}, which names a Python object, and none "
-            "is ever built. Record it again with a current vcrpy, or take the tags out."
-        )
-    return f"{where}: is not plain YAML: {problem}"

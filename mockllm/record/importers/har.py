@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from mockllm.core.errors import UsageError, WireError
 from mockllm.play.tapes.captured import Captured
-from mockllm.record.importers.foreign_files import contents, json_value
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import (
     Entry,
     Unread,
@@ -30,20 +29,20 @@ from mockllm.record.redaction.credentials import masked_url
 from mockllm.wire.protocols.values import json_value as json_or_none
 
 
-def read(path: Path) -> list[Entry]:
+def read(file: ForeignFile) -> list[Entry]:
     """The entries of an archive, in order.
 
     Raises:
         UsageError: the file is no HTTP archive.
     """
-    match json_value(contents(path), path):
+    match file.value:
         case {"log": {"entries": list(entries)} as log}:
             body = _chunk_bytes if _is_by_polly(log) else _text
             return [
-                _exchange(entry, f"{path}#{number}", body)
+                _exchange(entry, f"{file.path}#{number}", body)
                 for number, entry in enumerate(entries, 1)
             ]
-    raise UsageError(f"{path} is no HTTP archive: it has no 'log' with a list of 'entries'")
+    raise UsageError(f"{file.path} is no HTTP archive: it has no 'log' with a list of 'entries'")
 
 
 def _exchange(entry: Any, source: str, body: Callable[[dict[str, Any], str], bytes]) -> Entry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,9 +13,12 @@ from mockllm.core.errors import WireError
 from mockllm.core.http import TimedBytes, host_in, unusual_reason
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.text import display
-from mockllm.play.tapes.captured import Captured
-from mockllm.wire.protocols.base import dumps
-from mockllm.wire.protocols.values import utf8_text
+from mockllm.play.tapes.captured import Captured, detect_api
+from mockllm.play.tapes.recorded_turn import carrier_in
+from mockllm.wire.framing.sse import SSE
+from mockllm.wire.protocols.base import WireProtocol, dumps
+from mockllm.wire.protocols.route_matching import detect_by_body, model_of
+from mockllm.wire.protocols.values import json_object, json_value, utf8_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +38,66 @@ Entry = Captured | Unread
 
 def as_sent(exchange: Captured) -> Captured:
     """The exchange of a file as client and service sent it, but for a compressed request, which is
-    decompressed.
+    decompressed. Where a filter of the recorder hid the URL of a known API or the type of an
+    answer, they are those that the bodies show.
 
     Raises:
         WireError: its URL is none of a service, or the request cannot be decompressed.
     """
+    if not host_in(exchange.url):
+        exchange = replace(exchange, url=_hidden_url(exchange))
     if not host_in(exchange.url):
         raise WireError(f"{display(exchange.url)} is no URL of a service")
     exchange = replace(
         exchange,
         method=exchange.method.upper(),
         request_headers=_fitting_headers(exchange.request_headers, exchange.request_body),
-        headers=_fitting_headers(exchange.headers, exchange.body),
+        headers=_typed(exchange, _fitting_headers(exchange.headers, exchange.body)),
     )
     plain = exchange.plain_request()
     if plain is exchange:
         return exchange
     return replace(plain, request_headers=_without_coding(plain.request_headers))
+
+
+_HIDDEN = re.compile(r"\W*[A-Z_ ]+\W*")
+"""A placeholder in place of a value, such as `**REDACTED**` or `<URL>`."""
+
+
+def _hidden_url(exchange: Captured) -> str:
+    """The usual URL of the API that a request is written for, where only a placeholder is left."""
+    if not _HIDDEN.fullmatch(exchange.url):
+        return exchange.url
+    sent = json_object(exchange.request_body)
+    protocol = detect_by_body(sent, exchange.body)
+    if protocol is None:
+        return exchange.url
+    streamed = carrier_in(exchange.body, protocol.usual) is not None
+    return usual_url(protocol, model_of(sent, exchange.body), streamed=streamed)
+
+
+def usual_url(protocol: WireProtocol, model: str, *, streamed: bool) -> str:
+    """The URL at the service of an API that clients request an answer from."""
+    client = protocol.client
+    return client.service + client.path_of(model or "unknown", stream=streamed)
+
+
+def _typed(exchange: Captured, headers: _Headers) -> _Headers:
+    """Headers with the type of the answer, where they have none because of a filter."""
+    named = exchange.header("content-type")
+    if not exchange.body or (not _HIDDEN.fullmatch(named) if named else headers):
+        return headers
+    others = tuple(pair for pair in headers if pair[0] != "content-type")
+    protocol = detect_api(exchange).protocol
+    if protocol is None and json_value(exchange.body) is None:
+        return others
+    return (*others, ("content-type", content_type(exchange.body, protocol)))
+
+
+def content_type(body: bytes, protocol: WireProtocol | None) -> str:
+    """The type of an answer of an API by its bytes: of a stream, or of JSON."""
+    carrier = carrier_in(body, SSE if protocol is None else protocol.usual)
+    return "application/json" if carrier is None else carrier.content_type
 
 
 def whole(body: bytes) -> tuple[TimedBytes, ...]:
@@ -104,6 +151,18 @@ def from_base64(text: str) -> bytes:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
         raise WireError(f"the body is not base64 as it says: {error}") from None
+
+
+def from_hex(digits: str) -> bytes:
+    """The bytes of hexadecimal digits.
+
+    Raises:
+        WireError: they are none.
+    """
+    try:
+        return bytes.fromhex(digits)
+    except ValueError as error:
+        raise WireError(f"the body is not hexadecimal as it says: {error}") from None
 
 
 def header_pairs(headers: Any) -> tuple[tuple[str, str], ...]:

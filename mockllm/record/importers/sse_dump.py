@@ -17,10 +17,16 @@ from typing import Any
 from mockllm.core.errors import UsageError
 from mockllm.play.replay.client_requests import first_body
 from mockllm.play.tapes.captured import Captured
-from mockllm.play.tapes.recorded_turn import carrier_in, carrier_of
-from mockllm.record.importers.foreign_files import contents, json_value
-from mockllm.record.importers.reading import Entry, as_sent, body_bytes, whole
-from mockllm.wire.framing.sse import SSE
+from mockllm.play.tapes.recorded_turn import carrier_of
+from mockllm.record.importers.foreign_files import ForeignFile
+from mockllm.record.importers.reading import (
+    Entry,
+    as_sent,
+    body_bytes,
+    content_type,
+    usual_url,
+    whole,
+)
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.route_matching import detect, detect_by_body, model_of
@@ -52,13 +58,14 @@ def beside(path: Path) -> list[Path]:
     return [found for found in (request, meta) if found is not None and found.is_file()]
 
 
-def read(path: Path) -> list[Entry]:
+def read(file: ForeignFile) -> list[Entry]:
     """The exchange of one dump.
 
     Raises:
         UsageError: a file cannot be read, or the API is not detected.
     """
-    status, headers, body = _answer(contents(path))
+    path = file.path
+    status, headers, body = _answer(file.data)
     request = _request(path)
     protocol = detect_by_body(request.value, body)
     if protocol is None and not (request.url and request.body):
@@ -66,23 +73,21 @@ def read(path: Path) -> list[Entry]:
             f"{path}: its API cannot be detected, neither from the stream nor from a request "
             f"beside it; put the body that was sent into {path.stem}.request.json"
         )
-    content_type = dict(headers).get("content-type") or request.content_type
-    if not content_type:
-        carrier = carrier_in(body, SSE if protocol is None else protocol.usual)
-        content_type = "application/json" if carrier is None else carrier.content_type
-    streamed = carrier_of(content_type) is not None
+    kind = dict(headers).get("content-type") or request.content_type
+    kind = kind or content_type(body, protocol)
+    streamed = carrier_of(kind) is not None
     model = model_of(request.value, body)
     sent, url = request.body, request.url
     if protocol is not None:
         sent = sent or body_bytes(_minimal(protocol, model, path.stem, stream=streamed))
-        url = url or _usual_url(protocol, model, stream=streamed)
+        url = url or usual_url(protocol, model, streamed=streamed)
     exchange = Captured(
         "POST",
         url,
         (("content-type", "application/json"),),
         sent,
         status or request.status,
-        headers or (("content-type", content_type),),
+        headers or (("content-type", kind),),
         whole(body),
         source=str(path),
     )
@@ -93,11 +98,6 @@ def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> 
     body = first_body(protocol, model or "unknown", user)
     field = protocol.client.stream_field
     return {**body, field: stream} if field else body
-
-
-def _usual_url(protocol: WireProtocol, model: str, *, stream: bool) -> str:
-    client = protocol.client
-    return client.service + client.path_of(model or "unknown", stream=stream)
 
 
 def _answer(data: bytes) -> tuple[int | None, _Headers, bytes]:
@@ -127,18 +127,17 @@ def _headers(block: bytes) -> _Headers:
 def _request(path: Path) -> _Request:
     body, value, url = b"", None, ""
     meta: dict[str, Any] = {}
-    for found in beside(path):
-        data = contents(found)
-        fields = json_value(data, found)
+    for found in map(ForeignFile, beside(path)):
+        fields = found.value
         if not isinstance(fields, dict):
-            raise UsageError(f"{found} must hold a JSON object")
-        if found.name == "meta.json":
+            raise UsageError(f"{found.path} must hold a JSON object")
+        if found.path.name == "meta.json":
             meta = fields
         elif "body" in fields and "url" in fields:
             value = fields["body"] if isinstance(fields["body"], dict) else None
             body, url = body_bytes(fields["body"]), str(fields["url"])
         else:
-            body, value = data, fields
+            body, value = found.data, fields
     content_type = str(meta.get("content_type") or "")
     return _Request(body, value, url or _url(meta), _status(meta), content_type)
 

@@ -1,66 +1,71 @@
 """VCR cassettes, YAML or JSON: https://vcrpy.readthedocs.io/en/latest/.
 
 vcrpy and pytest-recording write version 1, for all their HTTP clients. Some projects have their own
-serialisers, with `parsed_body` or one value for a header. A cassette has each answer whole, without
-times.
+serialisers, with `parsed_body`, one value for a header, or (LangChain's) a list of requests beside
+one of responses. cassetter names the type of each body; the test agent of Datadog writes a file for
+each exchange. A cassette has each answer whole, without times.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from itertools import zip_longest
 from typing import Any
 
 from mockllm.core.errors import UsageError, WireError
+from mockllm.core.jsontext import json_bytes
 from mockllm.play.tapes.captured import Captured
-from mockllm.record.importers.foreign_files import contents, json_value, yaml_value
+from mockllm.record.importers.foreign_files import ForeignFile, Unreadable
 from mockllm.record.importers.reading import (
     Entry,
     Unread,
     as_sent,
     body_bytes,
     from_base64,
+    from_hex,
     header_pairs,
     reason_of,
     timestamp,
     whole,
 )
 from mockllm.record.redaction.credentials import masked_url
+from mockllm.wire.protocols.base import dumps
 
 _KEYS = ("interactions", "http_interactions")
+_NOT_HTTP = ("grpc_interactions", "ws_interactions")
+"""Of cassetter."""
+_BASE64 = "base64:"
 
 
-def read(path: Path) -> list[Entry]:
+def read(file: ForeignFile) -> list[Entry]:
     """The entries of a cassette, in order.
 
     Raises:
         UsageError: the file is no cassette, is of a version that is not known, or has tags that
             name Python objects.
     """
-    data = contents(path)
-    as_json = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-    value = json_value(data, path) if as_json else yaml_value(data, path)
     return [
-        exchange(entry, f"{path}#{number}")
-        for number, entry in enumerate(interactions(value, path), 1)
+        exchange(entry, f"{file.path}#{number}")
+        for number, entry in enumerate(_interactions(file), 1)
     ]
 
 
-def interactions(value: Any, path: Path) -> list[Any]:
-    """The list of interactions in the value of a cassette's file.
-
-    Raises:
-        UsageError: the value is no cassette, or of a version that is not known.
-    """
-    fields = value if isinstance(value, dict) else {}
+def _interactions(file: ForeignFile) -> list[Any]:
+    match file.value:
+        case {"request": dict(), "response": dict()} as alone:
+            return [alone]
+        case {"requests": list(requests), "responses": list(responses)}:
+            pairs = zip_longest(requests, responses)
+            return [{"request": request, "response": response} for request, response in pairs]
+    fields = file.value if isinstance(file.value, dict) else {}
     found = next((fields[key] for key in _KEYS if key in fields), None)
     if not isinstance(found, list):
-        raise UsageError(f"{path} is no cassette: it has no list of 'interactions'")
+        raise UsageError(f"{file.path} is no cassette: it has no list of 'interactions'")
     if fields.get("version", 1) not in (1, 2):
         raise UsageError(
-            f"{path} is a cassette of version {fields['version']}; 1 is read. Record it again with "
-            "a current vcrpy."
+            f"{file.path} is a cassette of version {fields['version']}; 1 is read. Record it again "
+            "with a current vcrpy."
         )
-    return found
+    return [*found, *({key: entry} for key in _NOT_HTTP for entry in fields.get(key) or ())]
 
 
 def exchange(entry: Any, source: str) -> Entry:
@@ -68,6 +73,8 @@ def exchange(entry: Any, source: str) -> Entry:
     match entry:
         case {"request": dict(request), "response": dict(response)}:
             pass
+        case Unreadable(where, problem):
+            return Unread(source, f"line {where} {problem}")
         case _:
             return Unread(source, _why_none(entry))
     method = str(request.get("method") or "GET")
@@ -119,6 +126,14 @@ def _body(message: dict[str, Any]) -> bytes:
         return body_bytes(message["parsed_body"])
     body = message.get("body", message.get("content"))
     match body:
+        case str(text) if text.startswith(_BASE64):  # Datadog's, of what is no text
+            return from_base64(text.removeprefix(_BASE64))
+        case {"type": "binary", "content": str(digits), **other} if not other:
+            return from_hex(digits)
+        case {"type": "json", "content": value, **other} if not other:
+            return json_bytes(dumps(value))
+        case {"type": "text" | "none", **content} if content.keys() <= {"content"}:
+            return body_bytes(content.get("content"))
         case {"base64_string": str(text)}:
             return from_base64(text)
         case {"base64_string": bytes(data)}:

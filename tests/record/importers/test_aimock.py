@@ -11,6 +11,7 @@ from mockllm.play.replay.loading import loads
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.session import Session
 from mockllm.record.importers import aimock
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, ResultCondition, TextCondition
 from mockllm.wire.protocols import PROTOCOLS
@@ -19,7 +20,7 @@ from mockllm.wire.protocols import PROTOCOLS
 def read(tmp_path, *fixtures, **others):
     path = tmp_path / "fixtures.json"
     path.write_text(json.dumps({"fixtures": fixtures, **others}))
-    drafts = aimock.read(path)
+    drafts = aimock.read(ForeignFile(path))
     for draft in drafts:
         if draft.scenario is not None:
             assert loads(dump(draft.scenario)) == (draft.scenario,)
@@ -295,7 +296,7 @@ def test_files_without_fixtures(tmp_path):
     path = tmp_path / "aimock.json"
     path.write_text('{"llm": {"fixtures": "other.json"}}')
     with pytest.raises(UsageError, match=r"import 'other\.json'"):
-        aimock.read(path)
+        aimock.read(ForeignFile(path))
     path.write_text('{"fixtures": []}')
     with pytest.raises(UsageError, match="has no fixtures"):
-        aimock.read(path)
+        aimock.read(ForeignFile(path))

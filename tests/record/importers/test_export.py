@@ -19,6 +19,7 @@ from mockllm.play.replay.loading import load, loads, shipped_scenarios
 from mockllm.play.tapes.captured import Captured, detect_api, dump_tape
 from mockllm.record.importers import export, vcr
 from mockllm.record.importers.batch import import_files
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.recording.store.folder import Folder
 from mockllm.record.redaction.redact import Redactor
 from mockllm.scenario.model import Recorded
@@ -70,7 +71,7 @@ def test_a_cassette_reads_back(tmp_path_factory, exchanges):
     """`read` is the inverse of `cassette` for any bytes, headers and URLs."""
     path = tmp_path_factory.mktemp("cassettes") / "a.yaml"
     path.write_bytes(export.cassette(exchanges).encode())
-    assert [replace(one, source="") for one in vcr.read(path)] == exchanges
+    assert [replace(one, source="") for one in vcr.read(ForeignFile(path))] == exchanges
 
 
 @pytest.mark.slow
@@ -101,7 +102,7 @@ def test_compressed_and_repeated(tmp_path):
     )
     path = tmp_path / "a.yaml"
     path.write_text(export.cassette([one]))
-    assert [replace(found, source="") for found in vcr.read(path)] == [one]
+    assert [replace(found, source="") for found in vcr.read(ForeignFile(path))] == [one]
 
 
 def test_chunks_become_one():
@@ -238,7 +239,7 @@ def test_an_imported_cassette_exports_all_that_it_had(tmp_path):
         skipped = {result.line.source for result in results if result.line.outcome == "skipped"}
         expected = [
             _facts(redactor.exchange(one))
-            for one in vcr.read(file)
+            for one in vcr.read(ForeignFile(file))
             if isinstance(one, Captured) and one.source not in skipped
         ]
         exported = []

@@ -9,6 +9,7 @@ import pytest
 
 from mockllm.core.errors import UsageError
 from mockllm.record.importers import har
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Unread
 
 URL = "https://api.anthropic.com/v1/messages?beta=true"
@@ -39,7 +40,7 @@ def read(tmp_path, *entries, creator="browser"):
     path = tmp_path / "a.har"
     log = {"version": "1.2", "creator": {"name": creator}, "entries": entries}
     path.write_text(json.dumps({"log": log}))
-    return har.read(path)
+    return har.read(ForeignFile(path))
 
 
 def base64_of(data):
@@ -126,7 +127,7 @@ def test_an_archive_of_mitmproxy():
     """`mitmdump -nr` wrote it of the flows of a reverse proxy before a small server: a stream, an
     answer in gzip, one to a request in gzip, a list of models, a stream that broke off (twice),
     and a WebSocket."""
-    entries = har.read(Path(__file__).with_name("mitmproxy-11.0.2.har"))
+    entries = har.read(ForeignFile(Path(__file__).with_name("mitmproxy-11.0.2.har")))
     broken = [number for number, one in enumerate(entries) if isinstance(one, Unread)]
     assert broken == [4, 5]
     stream, packed, unpacked, models, _, _, upgraded = entries
@@ -143,7 +144,7 @@ def test_files_that_are_no_archive(tmp_path, text):
     path = tmp_path / "a.har"
     path.write_text(text)
     with pytest.raises(UsageError, match=r"a\.har"):
-        har.read(path)
+        har.read(ForeignFile(path))
 
 
 @pytest.mark.parametrize("chunks", [1, 3])

@@ -7,6 +7,7 @@ import pytest
 from mockllm.core.errors import UsageError
 from mockllm.play.tapes.captured import detect_api
 from mockllm.record.importers import sse_dump
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.wire.protocols import PROTOCOLS
 from tests.corpus import dumps, needs_corpus
 
@@ -31,7 +32,7 @@ def dump(tmp_path, data, **beside):
     path.write_bytes(data)
     for name, value in beside.items():
         (tmp_path / f"{name.replace('_', '.')}.json").write_text(json.dumps(value))
-    (one,) = sse_dump.read(path)
+    (one,) = sse_dump.read(ForeignFile(path))
     return one
 
 
@@ -121,7 +122,7 @@ def test_recorded_streams_are_read_byte_for_byte():
     """Every dump of the corpus has the bytes of its file and the API of its folder."""
     assert len(dumps()) > 50
     for path in dumps():
-        (one,) = sse_dump.read(path)
+        (one,) = sse_dump.read(ForeignFile(path))
         assert one.body == path.read_bytes()
         assert one.request_body == path.with_name("request.json").read_bytes()
         assert detect_api(one).protocol is PROTOCOLS[path.parent.parent.name]

@@ -19,6 +19,7 @@ from mockllm.core.events import Frame
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.play.tapes.captured import Captured
 from mockllm.record.importers import vcr
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Unread, whole
 from mockllm.record.recording.drafting.turns import draft_turn
 from mockllm.wire.framing import sse
@@ -47,7 +48,7 @@ ON_REQUEST = ("usage.iterations",)
 def captured() -> Iterator[Captured]:
     """All recorded exchanges."""
     for path in sorted([*CORPUS.glob("suite/**/*.yaml"), *CORPUS.glob("cassettes/*.yaml")]):
-        yield from (entry for entry in vcr.read(path) if not isinstance(entry, Unread))
+        yield from (entry for entry in vcr.read(ForeignFile(path)) if not isinstance(entry, Unread))
     for meta in sorted(CORPUS.glob("streams/*/*/meta.json")):
         value = json.loads(meta.read_text(encoding="utf-8"))
         query = "?alt=sse" if ":stream" in value["path"] else ""

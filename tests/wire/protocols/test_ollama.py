@@ -12,6 +12,7 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, TokenUsage, Turn
 from mockllm.record.importers import sse_dump
 from mockllm.record.importers.file_formats import detect
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.ollama.encoder import Encoder
@@ -103,7 +104,7 @@ def test_a_dump_of_json_lines_is_a_stream(tmp_path):
     path = tmp_path / "answer.ndjson"
     head = '{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"content":'
     path.write_text(f'{head}"a"}},"done":false}}\n{head}""}},"done":true}}\n')
-    assert detect(path) == "sse"
-    (entry,) = sse_dump.read(path)
+    assert detect(ForeignFile(path)) == "sse"
+    (entry,) = sse_dump.read(ForeignFile(path))
     assert entry.header("content-type") == "application/x-ndjson"
     assert entry.url == "http://127.0.0.1:11434/api/chat"

@@ -15,6 +15,7 @@ from typing import Any
 from mockllm.core.http import NO_TARGET
 from mockllm.core.turn import Turn
 from mockllm.record.importers import vcr
+from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Unread
 from mockllm.wire.framing.sse import SSEDecoder
 from mockllm.wire.protocols.base import Reply
@@ -144,7 +145,7 @@ def bodies() -> list[tuple[dict[str, Any], dict[str, Any]]]:
     for path in sorted((CORPUS / "suite").rglob("*.yaml")):
         if b"api.openai.com/v1/responses\n" not in path.read_bytes():
             continue
-        for entry in vcr.read(path):
+        for entry in vcr.read(ForeignFile(path)):
             if isinstance(entry, Unread) or not entry.path.endswith("/responses"):
                 continue
             text = entry.plain().body
