@@ -50,7 +50,7 @@ def import_(
 ) -> None:
     """Make scenarios of what other tools recorded.
 
-    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), the output
+    FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), a recording of nock, the output
     of `curl -N` with the request beside it, a fixture file of aimock, or a folder of such files,
     compressed (.gz) or not. A line for each exchange says what it became. Secrets are taken out
     before anything is written. At the end each request is sent to the folder again; a line reports

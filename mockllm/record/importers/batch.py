@@ -59,7 +59,9 @@ def with_progress(items: Sequence[_Item], what: str, progress: Progress) -> Iter
     progress(what, total, total)
 
 
-_NO_KIND = "it is no VCR cassette, HTTP archive, event stream or fixture file of aimock"
+_NO_KIND = (
+    "it is no VCR cassette, HTTP archive, recording of nock, event stream or fixture file of aimock"
+)
 
 _MOST_TOGETHER = 100
 """Exchanges that are written together: the disk is waited for once for all of them."""

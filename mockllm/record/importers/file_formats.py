@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mockllm.core.text import quantity
-from mockllm.record.importers import har, sse_dump, vcr
+from mockllm.record.importers import har, nock, sse_dump, vcr
 from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Entry
 
-Kind = Literal["vcr", "har", "flows", "sse", "aimock"]
+Kind = Literal["vcr", "har", "nock", "flows", "sse", "aimock"]
 
 READERS: dict[Kind, Callable[[ForeignFile], list[Entry]]] = {
     "vcr": vcr.read,
     "har": har.read,
+    "nock": nock.read,
     "sse": sse_dump.read,
 }
 """The reader of each kind of file with exchanges."""
@@ -65,6 +66,8 @@ def _of_json(value: Any) -> Kind | None:
             return "vcr"
         case {"fixtures": list()} | {"agui": {"fixtures": _}} | {"llm": {"fixtures": _}}:
             return "aimock"
+        case [{"scope": _, "method": _, "path": _}, *_]:
+            return "nock"
     return None
 
 

@@ -33,6 +33,7 @@ KINDS = {
     "t.yaml": ("requests:\n- {}\nresponses:\n- {}\n", "vcr"),
     "u.yaml": ("requests:\n  memory: 1\n", None),
     "v.json": ('{"request": {"method": "GET"}, "response": {"status": {"code": 200}}}', "vcr"),
+    "w.json": ('[{"scope": "https://x.example:443", "method": "GET", "path": "/"}]', "nock"),
     "x.json": ('[{"jsonrpc": "2.0", "method": "tools/list"}]', None),
     "y.json": ("[1, 2]", None),
     "z.md": ("[a](b)", None),
