@@ -38,11 +38,12 @@ class UnansweredFixture:
     def __init__(self, name: str, server: MockService, mark: MockllmMark) -> None:
         self._server, self._azure, self._stack = server, mark.azure, ExitStack()
         self._name = f"the fixture {name}"
-        self._why = (
+        self.reason = (
             f"The fixture {name!r} asks a service. Nothing answers it, as it is set up before the "
             "session of the test: let it make a client, and ask in the test."
         )
-        session = partial(server.refusing_session, self._name, self._why)
+        """Why nothing answers it."""
+        session = partial(server.refusing_session, self._name, self.reason)
         redirect = server.redirect(session, server.find_hosts(mark.intercept))
         self._owner = Owner(self._name, redirect)
 
@@ -62,7 +63,7 @@ class UnansweredFixture:
     def check(self) -> None:
         """Fails the fixture where it asked."""
         if self._server.has_refused(self._name):
-            fail(self._why)
+            fail(self.reason)
 
 
 class FixtureSession:

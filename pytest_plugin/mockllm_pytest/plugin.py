@@ -338,16 +338,18 @@ def _setup_beside_session(
     if hasattr(request, "param"):
         name += f"-{request.param_index}"  # type: ignore[attr-defined]  # of a request for one
     made: FixtureSession | UnansweredFixture | None = None
-    with suppress(MockLLMError, pytest.UsageError, pytest.fail.Exception):
+    # No error leaves from here: pytest would give the fixture no value, and keep its finalizers,
+    # with which the next test that needs it cannot set it up.
+    try:
         server, mark = request.getfixturevalue("mockllm_server"), session_mark(item)
-        is_answered = recorded_mark(item) is not None or mark.has_proxy
         made = UnansweredFixture(name, server, mark)
-    if made is None:
-        return (yield)  # the session of the test says what is wrong
-    if is_answered:
-        report = item.config.stash[_FIXTURES]
-        with _without_traceback():
+        if recorded_mark(item) is not None or mark.has_proxy:
+            report = item.config.stash[_FIXTURES]
             made = FixtureSession(name, fixturedef.func, item, server, report)
+    except (MockLLMError, pytest.UsageError, pytest.fail.Exception) as error:
+        if not isinstance(made, UnansweredFixture):
+            return (yield)  # the session of the test says what is wrong
+        made.reason = str(error)
     fixturedef.addfinalizer(made.close)  # the last one that is called
     made.enter()
     try:

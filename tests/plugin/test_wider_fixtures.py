@@ -102,3 +102,34 @@ def test_an_error_that_the_fixture_hides(run):
     )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["The fixture test_*.py::hides asks a service."])
+
+
+def test_the_test_after_one_with_a_wrong_marker(run):
+    """The fixtures that both need are set up for it, and what is wrong is said by the first alone,
+    in a fixture that asks as well."""
+    result = run(
+        """
+        import httpx
+        import pytest
+
+        @pytest.fixture(scope="module")
+        def client():
+            with httpx.Client() as client:
+                yield client
+
+        @pytest.fixture(scope="class")
+        def asks():
+            httpx.get("https://api.openai.com/v1/files")
+
+        @pytest.mark.mockllm_recorded(upstream="no URL")
+        def test_wrong(client): ...
+
+        @pytest.mark.mockllm_recorded
+        def test_right(client): ...
+
+        @pytest.mark.mockllm_recorded(upstream="no URL")
+        def test_asks(asks): ...
+        """
+    )
+    result.assert_outcomes(errors=2, passed=1)
+    result.stdout.fnmatch_lines(["mockllm_recorded(upstream=...) needs a base URL such as *"] * 2)
