@@ -66,6 +66,11 @@ _GRACE = 1.0
     help="Do not report turns that were not played.",
 )
 @click.option(
+    "--allow-no-requests",
+    is_flag=True,
+    help="Do not fail where no request came.",
+)
+@click.option(
     "--depth",
     type=click.IntRange(1),
     default=50,
@@ -98,8 +103,8 @@ def run(
 
     The verdict, on standard error, names requests that nothing answered or that were refused,
     rules of conversations that were broken, and turns that were not played of the scenarios
-    that were begun. The exit code is that of CMD; where that is 0, it is 1 if the verdict is
-    bad, or if some requests could not be judged.
+    that were begun. It is bad, too, if no request came. The exit code is that of CMD; where that
+    is 0, it is 1 if the verdict is bad, or if some requests could not be judged.
 
     \b
     Examples:
@@ -167,17 +172,21 @@ def judge(
     sessions: Iterable[Session],
     scenarios: Mapping[str, Scenario],
     evicted: Sequence[str] = (),
+    *,
+    allow_no_requests: bool = False,
     **rules: Any,
 ) -> RunReport:
     """Bad are requests that nothing answers or that are refused, conversation invariants that
     are broken, and turns that were not played of scenarios that were begun, in any session. A
     session that cannot be judged as a whole is reported, too. Remarks are shown, and are not bad.
+    A run without any request is bad.
 
     Args:
         evicted: the names of sessions that the server has dropped.
+        allow_no_requests: whether it is right that no request came in any session.
     """
     from mockllm.checking.conversations.judge import verify
-    from mockllm.checking.conversations.verification import request_mistakes
+    from mockllm.checking.conversations.verification import NO_REQUESTS, request_mistakes
 
     mistakes = [  # of the log, which has the requests of sessions that are gone, too
         (mistake, _place(exchange))
@@ -186,7 +195,7 @@ def judge(
     ]
     by_kind: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     for session in sessions:
-        verification = verify(session, scenarios, **rules)
+        verification = verify(session, scenarios, allow_no_requests=True, **rules)
         where = _in_session(session.name)
         mistakes += [
             (mistake, where)
@@ -202,12 +211,16 @@ def judge(
         for name in evicted
     ]
     by_kind["repeated"] += _repeated_turns(exchanges)
-    lines = [f"mockllm: {_summary(exchanges)}"]
+    summary = _summary(exchanges) if exchanges else NO_REQUESTS.text
+    lines = [f"mockllm: {summary}"]
     for items in by_kind.values():
         lines += [line for item in items[:_MOST_SHOWN] for line in f"  {item}".split("\n")]
         if len(items) > _MOST_SHOWN:
             lines.append(f"  ... and {len(items) - _MOST_SHOWN} more")
-    return RunReport(not (mistakes or evicted), tuple(lines))
+    is_empty = not (exchanges or allow_no_requests)
+    if is_empty:
+        lines.append("  --allow-no-requests accepts it")
+    return RunReport(not (mistakes or evicted or is_empty), tuple(lines))
 
 
 _KINDS = ("refused", "violations", "unplayed", "repeated", "missed_faults", "unknown", "remark")
@@ -239,10 +252,6 @@ def _repeated_turns(exchanges: Sequence[Exchange]) -> list[str]:
 
 
 def _summary(exchanges: Sequence[Exchange]) -> str:
-    count = len(exchanges)
-    if not count:
-        question = "does the command read its base URL (with --intercept its proxy) from the"
-        return f"no request came; {question} environment?"
     outcomes = Counter[str](exchange.outcome for exchange in exchanges)
     labels = {
         "played": "played",
@@ -253,4 +262,4 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
         "failed": "that mockllm failed on",
     }
     counts = [f"{outcomes[name]} {label}" for name, label in labels.items() if outcomes[name]]
-    return f"{quantity(count, 'request')}: {', '.join(counts)}"
+    return f"{quantity(len(exchanges), 'request')}: {', '.join(counts)}"

@@ -95,7 +95,7 @@ class FixtureSession:
         marked, recorded = session_mark(item), recorded_mark(item)
         mark = MockllmMark(
             given=marked.given,
-            allowed=Allowed(unplayed=True),
+            allowed=Allowed(unplayed=True, no_requests=True),
             intercept=marked.intercept,
             azure=marked.azure,
         )

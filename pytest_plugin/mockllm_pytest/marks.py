@@ -22,6 +22,7 @@ class Allowed:
     them."""
 
     unplayed: bool = False
+    no_requests: bool = False
     unmatched: bool = False
     invalid: bool = False
     violations: bool | frozenset[str] = frozenset()
@@ -96,6 +97,7 @@ def read_session(
     given: Mapping[str, Any],
     *,
     unplayed: bool = False,
+    no_requests: bool = False,
     unmatched: bool = False,
     invalid: bool = False,
     violations: bool | str | Iterable[str] = (),
@@ -118,6 +120,7 @@ def read_session(
     Args:
         names: of the scenarios that answer, or paths, as in `MockSession.use`.
         unplayed: whether turns may be left unplayed.
+        no_requests: whether it is right that no request comes.
         unmatched: whether requests may be without an answer.
         invalid: whether requests may be refused.
         violations: the names of the conversation invariants that may be broken; `True`: all, also
@@ -153,7 +156,16 @@ def read_session(
     return MockllmMark(
         names,
         given,
-        read_allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, require),
+        read_allowed(
+            violations,
+            require,
+            unplayed=unplayed,
+            no_requests=no_requests,
+            unmatched=unmatched,
+            invalid=invalid,
+            depth=depth,
+            extra_requests=extra_requests,
+        ),
         _several(quirks),
         speed,
         _several(scenarios),
@@ -168,20 +180,13 @@ def read_session(
 
 
 def read_allowed(
-    unplayed: bool,
-    unmatched: bool,
-    invalid: bool,
-    violations: bool | str | Iterable[str],
-    depth: int,
-    extra_requests: bool,
-    require: str | Iterable[str] = (),
+    violations: bool | str | Iterable[str], require: str | Iterable[str], **others: Any
 ) -> Allowed:
     """An `Allowed` from more convenient values: `violations` and `require` may be a single name."""
     if not isinstance(violations, bool):
         violations = frozenset(_several(violations))
     violations = violations or frozenset()
-    required = frozenset(_several(require))
-    return Allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, required)
+    return Allowed(violations=violations, require=frozenset(_several(require)), **others)
 
 
 def recorded_mark(node: pytest.Item) -> RecordedMark | None:

@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MARKERS = (
-    "mockllm(*names, unplayed=False, unmatched=False, invalid=False, extra_requests=False, "
-    "violations=(), depth=50, require=(), match=True, quirks=(), fault=(), latency=None, "
-    "speed=None, scenarios=(), intercept=()): the scenarios that answer the test, by name, with "
-    "match=False whatever their match; what breaks on the way of its answers, and how long they "
-    "take; and what is allowed: turns that "
-    "are not played, requests that match nothing, are refused, or repeat one that was answered, "
-    "and rules of conversations that are broken (names, or True for all); and those that are "
-    "required.",
+    "mockllm(*names, unplayed=False, no_requests=False, unmatched=False, invalid=False, "
+    "extra_requests=False, violations=(), depth=50, require=(), match=True, quirks=(), fault=(), "
+    "latency=None, speed=None, scenarios=(), intercept=()): the scenarios that answer the test, by "
+    "name, with match=False whatever their match; what breaks on the way of its answers, and how "
+    "long they take; and what is allowed: turns that are not played, a test without a request, "
+    "requests that match nothing, are refused, or repeat one that was answered, and rules of "
+    "conversations that are broken (names, or True for all); and those that are required.",
     "mockllm_cases(api, scenarios=None, variations=25, quirks=True, level='payloads', seed='0'): "
     "runs a test with `mockllm_case` once for each case that a client of the API goes through.",
     "mockllm_recorded(mode=None, upstream=(), match=()): plays what real services answered the "
@@ -114,6 +113,10 @@ _VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
 )
 _FLAGS = (
     ("unplayed", "Turns that are not played fail no test, as with mockllm(unplayed=True)."),
+    (
+        "no_requests",
+        "Sessions to which no request came fail no test, as with mockllm(no_requests=True).",
+    ),
     ("show", "Print the exchanges of every test that has a session."),
     ("unused", "Name the scenarios of --mockllm-scenarios that nothing played."),
     ("trust_env", "Record through the proxies that the environment names."),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mockllm.serve.interception.ownership import Owner
     from mockllm_pytest.cases import MockCase
     from mockllm_pytest.fixtures import FixtureSession, UnansweredFixture
+    from mockllm_pytest.marks import MockllmMark
     from mockllm_pytest.recording import Recording
     from mockllm_pytest.serving import Library, MockService
     from mockllm_pytest.sessions import MockSession
@@ -192,13 +193,11 @@ def mockllm_session(
 
 
 def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession:
-    from mockllm_pytest.marks import recorded_mark, session_mark
+    from mockllm_pytest.marks import recorded_mark
     from mockllm_pytest.sessions import MockSession
 
     node, config = request.node, request.config
-    mark, recorded = session_mark(node), recorded_mark(node)
-    if options.flag(config, "unplayed"):
-        mark = replace(mark, allowed=replace(mark.allowed, unplayed=True))
+    mark, recorded = _session_mark(node), recorded_mark(node)
     if recorded is None:
         speed = options.setting(config, "speed", mark.speed, server.speed)
         return MockSession(server, node.nodeid, node.path.parent, mark, speed)
@@ -208,6 +207,17 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
     recording = Recording(config, node.nodeid, recording_folder(node), recorded)
     _check_age(node, recording)
     return RecordedSession(server, node.nodeid, node.path.parent, mark, speed, recording)
+
+
+def _session_mark(node: pytest.Item) -> MockllmMark:
+    """The marker of a test, with what the options of the run allow."""
+    from mockllm_pytest.marks import session_mark
+
+    mark = session_mark(node)
+    allowed: dict[str, Any] = {
+        name: True for name in ("unplayed", "no_requests") if options.flag(node.config, name)
+    }
+    return replace(mark, allowed=replace(mark.allowed, **allowed))
 
 
 def _check_age(node: pytest.Item, recording: Recording) -> None:

@@ -396,14 +396,17 @@ class RecordedSession(MockSession):
 
     def verdict(self, what: Allowed | None = None) -> SessionReport:
         """The verdict on the requests so far. While recording, unplayed turns and violations are
-        allowed, since only a replay can show them.
+        allowed, since only a replay can show them; and where nothing is recorded, no request need
+        come: a test without one records nothing.
 
         Args:
             what: the mistakes that are allowed; default: those that the marker allows.
         """
         what = what or self._mark.allowed
         if self._options is not None:
-            return super().verdict(replace(what, unplayed=True, violations=True))
+            what = replace(what, unplayed=True, violations=True, no_requests=True)
+            return super().verdict(what)
+        what = replace(what, no_requests=what.no_requests or not self.scenarios)
         verdict = super().verdict(what)
         return verdict if verdict.good else replace(verdict, hints=self._record_hints(self.journal))
 

@@ -82,6 +82,7 @@ def judge(
         once=not allowed.extra_requests,
         require=allowed.require,
         allow_unplayed=allowed.unplayed,
+        allow_no_requests=allowed.no_requests,
         must_begin=required,
     )
     shown = (*verification.violations, *verification.remarks)

@@ -425,6 +425,7 @@ class MockSession:
         self,
         *,
         unplayed: bool = False,
+        no_requests: bool = False,
         unmatched: bool = False,
         invalid: bool = False,
         violations: bool | str | Iterable[str] = (),
@@ -435,15 +436,23 @@ class MockSession:
         """Checks the requests so far, as the plugin does at the end of the test.
 
         Args:
-            unplayed, unmatched, invalid, violations, depth, extra_requests, require: what is
-                allowed and required, as in the marker. Those of the marker do not count here.
+            unplayed, no_requests, unmatched, invalid, violations, depth, extra_requests: what is
+                allowed, as in the marker. What the marker allows does not count here.
+            require: the rules that are required, as in the marker.
 
         Raises:
             AssertionError: there is a mistake; the message has all exchanges, and the marker that
                 would allow it.
         """
         what = read_allowed(
-            unplayed, unmatched, invalid, violations, depth, extra_requests, require
+            violations,
+            require,
+            unplayed=unplayed,
+            no_requests=no_requests,
+            unmatched=unmatched,
+            invalid=invalid,
+            depth=depth,
+            extra_requests=extra_requests,
         )
         verdict = self.verdict(what)
         if not verdict.good:

@@ -106,7 +106,7 @@ def test_the_exit_code_of_the_command_has_precedence(run_requests):
     assert failing.end()[0] == 7
     code, _, errors = killed.end()
     assert code == 137
-    assert errors.startswith("mockllm: no request came; does the command read its base URL")
+    assert errors.startswith("mockllm: no request came; does the client read its base URL")
 
 
 @pytest.mark.slow
@@ -166,6 +166,16 @@ while True: signal.pause()
     assert errors.startswith("mockllm: no request came")
 
 
+def test_a_run_without_a_request():
+    """The verdict on nothing is bad unless that is allowed."""
+    nothing = judge([], [], {})
+    assert not nothing.good
+    assert nothing.lines[0].startswith("mockllm: no request came; does the client read its base ")
+    assert nothing.lines[1:] == ("  --allow-no-requests accepts it",)
+    allowed = judge([], [], {}, allow_no_requests=True)
+    assert (allowed.good, allowed.lines) == (True, nothing.lines[:1])
+
+
 @pytest.mark.slow
 def test_the_environment_of_the_command(program):
     """The command has the server's variables, bypasses the proxy, and keeps its other variables."""
@@ -191,9 +201,10 @@ def test_unplayed_turns_are_reported_for_each_session():
     (scenario,) = loads(TWO_TURNS)
     sessions = [Session("default"), Session("other")]
     for session in sessions:
+        session.record(journal_entry("POST", outcome="played"))
         session.note_played(scenario.name, 0)
     sessions[0].note_played(scenario.name, 1)
-    verdict = judge([], sessions, {"two": scenario})
+    verdict = judge(sessions[0].journal, sessions, {"two": scenario})
     assert not verdict.good
     assert verdict.lines[1:] == ("  turn 2 of 2 of two was not played (session other)",)
 
@@ -292,8 +303,9 @@ def test_turns_in_the_first_history_are_not_missed():
     """The client had them from elsewhere; later turns must be played."""
     (scenario,) = loads(TWO_TURNS.replace("done}", "done}\n  - reply: {text: end}"))
     session = Session("default")
+    session.record(journal_entry("POST", outcome="played"))
     session.note_played(scenario.name, 1)
-    verdict = judge([], [session], {"two": scenario})
+    verdict = judge(session.journal, [session], {"two": scenario})
     assert verdict.lines[1:] == ("  turn 3 of 3 of two was not played",)
 
 
@@ -311,7 +323,7 @@ def test_a_session_that_cannot_be_judged_is_reported():
     amend(image, outcome="played")
     large.record(image)
     image.settle()
-    verdict = judge([], [back, full, large], {}, evicted=["gone"])
+    verdict = judge([image], [back, full, large], {}, evicted=["gone"])
     assert not verdict.good
     assert verdict.lines[1:] == (
         "  verdict unknown: it was dropped once, as there were too many; its earlier requests are "

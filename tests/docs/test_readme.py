@@ -19,8 +19,6 @@ from tests.timeouts import GIVE_UP
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-LOOPBACK = "http://127.0.0.1:8080"
-SETTINGS = f'base_url="{LOOPBACK}/v1", api_key="anything"'
 
 
 def blocks(language: str) -> list[str]:
@@ -81,13 +79,14 @@ def test_the_ten_lines_pass(tmp_path):
     assert "1 passed" in done.stdout
 
 
-def test_the_client_gets_the_scenario(capsys):
+def test_the_client_gets_the_scenario(capsys, monkeypatch):
     """The SDK gets the tool call and the text of the scenario that the text shows."""
     _, client = blocks("python")
-    assert LOOPBACK in client
     namespace: dict[str, object] = {}
     with ServerThread(loads(blocks("yaml")[0])) as server:
-        exec(compile(client.replace(LOOPBACK, server.url), "README.md", "exec"), namespace)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        exec(compile(client, "README.md", "exec"), namespace)
         namespace["client"].close()
     assert capsys.readouterr().out == "Take an umbrella."
 
@@ -108,8 +107,7 @@ def test_the_commands_run(tmp_path):
     assert init.returncode == 0, init.stderr
     (tmp_path / "scenarios/umbrella.yaml").write_text(blocks("yaml")[0])
     assert len(load([tmp_path / "scenarios"])) == 2
-    agent = blocks("python")[1].replace(SETTINGS, "")
-    (tmp_path / "agent.py").write_text(agent)
+    (tmp_path / "agent.py").write_text(blocks("python")[1])
     for command in commands():
         if command == install:
             continue

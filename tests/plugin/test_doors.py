@@ -159,7 +159,8 @@ def test_a_method_that_is_kept(project, run):
 
         def test_other():
             assert httpx.HTTPTransport.handle_request is KEPT
-        """
+        """,
+        "--mockllm-no-requests",
     ).assert_outcomes(passed=2)
 
 
@@ -299,7 +300,8 @@ def test_what_began_before_is_refused(project, run):
             assert [answer.status_code for answer in ANSWERS] == [410, 410]
             assert "test_a, which has no session" in ANSWERS[0].text + ANSWERS[1].text
             assert mockllm_session.journal == []
-        """
+        """,
+        "--mockllm-no-requests",
     )
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -325,7 +327,8 @@ def test_a_fixture_that_asks_too_early(project, run):
         def test_early(early, mockllm_session): ...
 
         def test_wide(wide, mockllm_session): ...
-        """
+        """,
+        "--mockllm-no-requests",
     )
     result.assert_outcomes(passed=1, errors=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -495,7 +498,7 @@ def test_a_client_that_is_made_at_import(project, run, monkeypatch):
         """
     )
     monkeypatch.setenv("OPENAI_BASE_URL", "")  # which is put back after what the file sets
-    run(IMPORTED).assert_outcomes(passed=13)
+    run(IMPORTED, "--mockllm-no-requests").assert_outcomes(passed=13)
 
 
 def test_the_environment_is_put_back(run, monkeypatch):
@@ -525,7 +528,8 @@ def test_the_environment_is_put_back(run, monkeypatch):
         def test_two():
             now = dict(os.environ, PYTEST_CURRENT_TEST="")
             assert now == dict(BEFORE, PYTEST_CURRENT_TEST="")
-        """
+        """,
+        "--mockllm-no-requests",
     ).assert_outcomes(passed=2)
 
 
@@ -551,5 +555,6 @@ def test_azure_on_request(run):
             monkeypatch.setenv("AZURE_OPENAI_API_KEY", "sk-real")
             request.getfixturevalue("mockllm_session")
             assert os.environ["AZURE_OPENAI_API_KEY"] == "mock-key"
-        """
+        """,
+        "--mockllm-no-requests",
     ).assert_outcomes(passed=3)

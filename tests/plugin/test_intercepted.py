@@ -52,11 +52,11 @@ def test_a_base_url_of_an_intercepted_service_stays(project, run, monkeypatch):
         import os
         import pytest
 
-        @pytest.mark.mockllm(intercept="*")
+        @pytest.mark.mockllm(intercept="*", no_requests=True)
         def test_any(mockllm_session):
             assert os.environ["OPENAI_BASE_URL"] == "https://gateway.example/v1"
 
-        @pytest.mark.mockllm(intercept="known")
+        @pytest.mark.mockllm(intercept="known", no_requests=True)
         def test_known(mockllm_session):
             assert os.environ["OPENAI_BASE_URL"].endswith("/s/running-test/v1")
         """
@@ -97,7 +97,7 @@ def test_a_base_url_that_is_set_already_is_led_here(project, run, monkeypatch):
         import os
         import pytest
 
-        @pytest.mark.mockllm(intercept="*")
+        @pytest.mark.mockllm(intercept="*", no_requests=True)
         def test_it(mockllm_session):
             assert os.environ["OPENAI_BASE_URL"].endswith("/s/running-test/v1")
             assert "ANTHROPIC_BASE_URL" not in os.environ

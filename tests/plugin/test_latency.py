@@ -27,7 +27,7 @@ def first_times(session: Any) -> tuple[int, ...]:
     return answer.times
 
 
-@pytest.mark.mockllm(latency="ttft=300ms itl=10ms", unplayed=True)
+@pytest.mark.mockllm(latency="ttft=300ms itl=10ms", no_requests=True)
 def test_a_marker_has_latency(mockllm_session: Any) -> None:
     """The answers of the test take so long, until the test changes it."""
     mockllm_session.reply("Hello there")
@@ -38,6 +38,7 @@ def test_a_marker_has_latency(mockllm_session: Any) -> None:
     assert not any(first_times(mockllm_session))
 
 
+@pytest.mark.mockllm(no_requests=True)
 def test_wrong_latency_changes_nothing(mockllm_session: Any) -> None:
     """The error has what there is."""
     with pytest.raises(UsageError, match="there is no 'tfft'; did you mean 'ttft'"):

@@ -115,15 +115,24 @@ def test_a_wrong_value_is_an_error(project, run, argument, ini, message):
 
 
 def test_turns_that_no_test_has_to_play(project, run):
-    """`mockllm_unplayed` allows for all tests what `unplayed=True` allows for one."""
+    """`mockllm_unplayed` allows for all tests what `unplayed=True` allows for one, and
+    `mockllm_no_requests` what `no_requests=True` allows."""
     test = """
-        def test_it(mockllm_session):
+        from client import reply_to
+
+        def test_a_turn(mockllm_session):
+            mockllm_session.reply("asked for")
+            mockllm_session.reply("never asked for")
+            reply_to("Hello")
+
+        def test_nothing(mockllm_session):
             mockllm_session.reply("never asked for")
     """
-    run(test).assert_outcomes(failed=1)
-    run(test, "--mockllm-unplayed").assert_outcomes(passed=1)
-    project.makeini(f"{INI}    mockllm_unplayed = true\n")
-    run(test).assert_outcomes(passed=1)
+    run(test).assert_outcomes(failed=2)
+    run(test, "--mockllm-unplayed").assert_outcomes(passed=1, failed=1)
+    run(test, "--mockllm-no-requests").assert_outcomes(passed=1, failed=1)
+    project.makeini(f"{INI}    mockllm_unplayed = true\n    mockllm_no_requests = true\n")
+    run(test).assert_outcomes(passed=2)
 
 
 def test_what_the_run_ignores(project, run):

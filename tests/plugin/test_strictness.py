@@ -119,7 +119,7 @@ def test_it(mockllm_session):
 
 
 def test_a_scenario_that_nothing_played_fails(run):
-    """A scenario that a test names must be played; the message gives a likely reason."""
+    """A verdict on nothing is not right; the message gives a likely reason."""
     result = run(
         """
         import pytest
@@ -132,8 +132,8 @@ def test_a_scenario_that_nothing_played_fails(run):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "mockllm: no turn of secret-numbers was played (2 turns): no request came; *",
-            'To allow it: @pytest.mark.mockllm("secret-numbers", unplayed=True)',
+            "mockllm: no request came; does the client read its base URL *",
+            'To allow it: @pytest.mark.mockllm("secret-numbers", no_requests=True)',
         ]
     )
 
@@ -142,7 +142,8 @@ FAILURES = {
     "unmatched": 'mockllm_session.use("greeting", "farewell"); post_user("hello"); '
     'post_user("bye"); post_user("what?")',
     "invalid": 'mockllm_session.use("greeting"); post_user("hello"); post(user("x"), n=-1)',
-    "unplayed": 'mockllm_session.use("greeting")',
+    "unplayed": 'mockllm_session.use("greeting", "farewell"); post_user("hello")',
+    "no_requests": 'mockllm_session.use("greeting")',
     "extra_requests": 'mockllm_session.reply("Hi"); post_user("x"); post_user("y")',
     "violations": 'turns(mockllm_session); post(user("x")); post(user("x"), FORGED, RESULT)',
 }

@@ -15,6 +15,7 @@ from mockllm.checking.conversations.retries import RETRY_RULES, maybe_counted
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.conversations.unplayed import missing_turns
 from mockllm.checking.conversations.verification import (
+    NO_REQUESTS,
     SessionMistake,
     Verification,
     request_mistakes,
@@ -50,6 +51,7 @@ def verify(
     once: bool = False,
     require: frozenset[str] = frozenset(),
     allow_unplayed: bool = False,
+    allow_no_requests: bool = False,
     must_begin: Iterable[str] = (),
 ) -> Verification:
     """Judges the conversations of a session.
@@ -62,6 +64,7 @@ def verify(
             `require`.
         require: names of invariants that are not judged otherwise (`ON_REQUEST`).
         allow_unplayed: whether turns of scenarios that were begun may remain without a request.
+        allow_no_requests: whether it is right that no request came.
         must_begin: the names of scenarios that must have been begun, unless that is allowed.
 
     Raises:
@@ -84,7 +87,9 @@ def verify(
         if violation.invariant not in remarked
     ]
     found += chain.from_iterable(map(request_mistakes, journal))
-    if not allow_unplayed:
+    if not (session.count or session.evicted or session.gaps):
+        found += () if allow_no_requests else (NO_REQUESTS,)
+    elif not allow_unplayed:
         found += missing_turns(session, scenarios, must_begin)
     return _without_doubtful(
         Verification(

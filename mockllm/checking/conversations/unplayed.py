@@ -22,11 +22,10 @@ def missing_turns(
     tapes = _played_tapes(session, scenarios)
     for name in must_begin:
         if name not in session.played and name in scenarios:
-            turns = range(len(scenarios[name].turns))
-            if any(_is_due(scenarios[name], index, tapes) for index in turns):
-                yield SessionMistake(
-                    "unplayed", _never_played(scenarios[name], bool(session.journal))
-                )
+            indices = range(len(scenarios[name].turns))
+            if any(_is_due(scenarios[name], index, tapes) for index in indices):
+                turns = quantity(len(scenarios[name].turns), "turn")
+                yield SessionMistake("unplayed", f"no turn of {name} was played ({turns})")
     for name, index in session.unplayed_turns(scenarios):
         if _is_due(scenarios[name], index, tapes):
             text = f"turn {index + 1} of {len(scenarios[name].turns)} of {name} was not played"
@@ -55,11 +54,3 @@ def _is_due(scenario: Scenario, index: int, tapes: set[str]) -> bool:
     if recorded is not None:
         return (recorded.path or recorded.file) not in tapes
     return all(turn.recorded is None for turn in scenario.turns[index:])
-
-
-def _never_played(scenario: Scenario, any_request: bool) -> str:
-    turns = quantity(len(scenario.turns), "turn")
-    message = f"no turn of {scenario.name} was played ({turns})"
-    if any_request:
-        return message
-    return f"{message}: no request came; does the client read its base URL from the environment?"

@@ -12,7 +12,14 @@ from mockllm.core.text import quantity
 from mockllm.play.replay.sessions.exchange import Exchange
 
 MistakeKind = Literal[
-    "violations", "unmatched", "invalid", "failed", "unplayed", "missed_faults", "unknown"
+    "no_requests",
+    "violations",
+    "unmatched",
+    "invalid",
+    "failed",
+    "unplayed",
+    "missed_faults",
+    "unknown",
 ]
 
 
@@ -48,6 +55,14 @@ _REFUSALS: dict[str, tuple[MistakeKind, str]] = {
     "invalid": ("invalid", "was refused"),
 }
 """By the outcome of a request: what it counts as, and its words."""
+
+
+NO_REQUESTS = SessionMistake(
+    "no_requests",
+    "no request came; does the client read its base URL (with interception its proxy) from the "
+    "environment?",
+)
+"""A verdict on nothing is no good one: the client may have asked another server."""
 
 
 def request_mistakes(exchange: Exchange) -> Iterator[SessionMistake]:
@@ -127,6 +142,11 @@ class Verification:
         return self._subjects("missed_faults")
 
     @property
+    def no_requests(self) -> bool:
+        """Whether no request came, where one was expected."""
+        return NO_REQUESTS in self.certain
+
+    @property
     def mistakes(self) -> tuple[SessionMistake, ...]:
         """All reasons why the verdict is not good, in the order of the requests."""
         unknown = (
@@ -190,7 +210,7 @@ class Verification:
         }
 
 
-_RARE = ("maybe_counted", "doubtful")
+_RARE = ("no_requests", "maybe_counted", "doubtful")
 """Fields of the JSON value that are absent where they are empty."""
 
 

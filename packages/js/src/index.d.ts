@@ -286,7 +286,7 @@ export class Session {
   /** A header that leads a request to this session, in place of the base URL. */
   readonly headers: Readonly<Record<string, string>>;
   /** Throws a `VerificationError` unless the verdict on the session's requests is good. */
-  verify(options?: SessionVerifyOptions): Promise<Verification>;
+  verify(options?: VerifyOptions): Promise<Verification>;
   /** The verdict on the session's requests, whatever it is. */
   verification(options?: VerifyOptions): Promise<Verification>;
   /** The requests, as docs/control.md describes the journal. */
@@ -306,9 +306,6 @@ export interface VerifyOptions {
   once?: boolean;
   /** Whether turns that were not played are right. */
   allowUnplayed?: boolean;
-}
-
-export interface SessionVerifyOptions extends VerifyOptions {
   /** Whether a session without a request is right. */
   allowNoRequests?: boolean;
 }
@@ -356,6 +353,8 @@ export interface Verification {
   readonly dropped: number;
   readonly forgotten: number;
   readonly evicted: boolean;
+  /** That no request came, where one was expected. */
+  readonly no_requests?: boolean;
   /** Requests that mockllm could not answer because of a mistake of its own. */
   readonly failed?: readonly number[];
   /** Why requests may be missing. */
@@ -373,7 +372,7 @@ export interface Verification {
 /** The options of `start`, and how each test is judged. */
 export interface MockllmOptions extends StartOptions {
   /** The options of the `verify` after each test. */
-  verify?: SessionVerifyOptions;
+  verify?: VerifyOptions;
 }
 
 /** The session of the test that runs. It is judged after the test if the test has used it. */
@@ -385,7 +384,7 @@ export interface TestMock {
   /** Makes a session with scenarios of its own that of the test from now on. */
   session(options?: SessionOptions): Promise<Session>;
   /** Judges the session now, in place of the end of the test. */
-  verify(options?: SessionVerifyOptions): Promise<Verification>;
+  verify(options?: VerifyOptions): Promise<Verification>;
   journal(): Promise<Exchange[]>;
 }
 

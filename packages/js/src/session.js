@@ -13,6 +13,7 @@ export const VERIFY_OPTIONS = Object.freeze({
   require: "require",
   once: "once",
   allowUnplayed: "allow_unplayed",
+  allowNoRequests: "allow_no_requests",
 });
 
 /** One request to a control route; the JSON value of its answer. */
@@ -88,15 +89,11 @@ export class Session {
 
   /** The verdict on the requests.
    *
-   * Throws a `VerificationError` unless it is good, or if no request came. */
+   * Throws a `VerificationError` unless it is good. */
   async verify(options = {}) {
-    checkOptions("verify()", options, [...Object.keys(VERIFY_OPTIONS), "allowNoRequests"]);
-    const { allowNoRequests = false, ...rules } = options;
-    const found = await this.verification(rules);
-    const journal = await this.journal();
-    const hasRequests = journal.length > 0 || found.dropped > 0;
-    if (found.good && (hasRequests || allowNoRequests)) return found;
-    throw new VerificationError(describe(found, journal), found, this.verify);
+    const found = await this.verification(options);
+    if (found.good) return found;
+    throw new VerificationError(describe(found, await this.journal()), found, this.verify);
   }
 
   /** Deletes the session with all that the server knows of it. */

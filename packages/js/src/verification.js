@@ -4,17 +4,20 @@ const MOST = 20;
 
 /** What is wrong, a line each; the verdict and the journal are as the server sends them. */
 export function describe(found, journal) {
-  const lines = [...problems(found, journal), ...notJudged(found)];
-  if (!lines.length) {
-    lines.push(
-      "no request came; does the client use the session's `baseUrls` or its `env`? " +
-        "(`allowNoRequests: true` accepts it)",
-    );
-  }
+  const lines = [...noRequests(found), ...problems(found, journal), ...notJudged(found)];
   const more = lines.length > MOST ? [`... and ${lines.length - MOST} more`] : [];
   const listed = [...lines.slice(0, MOST), ...more].map((line) => `  ${line}`);
-  const verdict = found.good ? "not reached" : found.verdict;
-  return [`The verdict on the session '${found.session}' is ${verdict}:`, ...listed].join("\n");
+  return [`The verdict on the session '${found.session}' is ${found.verdict}:`, ...listed].join(
+    "\n",
+  );
+}
+
+function noRequests(found) {
+  if (!found.no_requests) return [];
+  return [
+    "no request came; does the client use the session's `baseUrls` or its `env`? " +
+      "(`allowNoRequests: true` accepts it)",
+  ];
 }
 
 function problems(found, journal) {

@@ -44,6 +44,7 @@ def test_a_marker_breaks_answers(mockllm_session: Any) -> None:
     assert first.sent.struck_after == first.sent.bytes
 
 
+@pytest.mark.mockllm(no_requests=True)
 def test_a_wrong_fault_changes_nothing(mockllm_session: Any) -> None:
     """The error has what there is."""
     with pytest.raises(UsageError, match="there is no fault 'cutt'; did you mean 'cut'"):

@@ -145,6 +145,7 @@ class Control:
                 require=names(query, "require"),
                 once=flag(query, "once"),
                 allow_unplayed=flag(query, "allow_unplayed"),
+                allow_no_requests=flag(query, "allow_no_requests"),
             )
         except UsageError as error:
             raise RequestError(f"leave_out and require: {error}", param="leave_out") from None
