@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from mockllm.serve.interception.ownership import Owner
     from mockllm_pytest.cases import MockCase
     from mockllm_pytest.fixtures import FixtureSession, UnansweredFixture
-    from mockllm_pytest.marks import MockllmMark
+    from mockllm_pytest.marks import MockllmMark, RecordedMark
     from mockllm_pytest.recording import Recording
     from mockllm_pytest.serving import Library, MockService
     from mockllm_pytest.sessions import MockSession
 
 _SESSION = pytest.StashKey["MockSession"]()
+_RECORDED: pytest.StashKey[RecordedMark | None] = pytest.StashKey()
+"""The marker of a recorded test when its session began."""
 _OWNER = pytest.StashKey["Owner"]()
 """To which a test's requests belong, while it runs."""
 _LIBRARY = pytest.StashKey["Library"]()
@@ -198,6 +200,7 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
 
     node, config = request.node, request.config
     mark, recorded = _session_mark(node), recorded_mark(node)
+    node.stash[_RECORDED] = recorded
     if recorded is None:
         speed = options.setting(config, "speed", mark.speed, server.speed)
         return MockSession(server, node.nodeid, node.path.parent, mark, speed)
@@ -218,6 +221,30 @@ def _session_mark(node: pytest.Item) -> MockllmMark:
         name: True for name in ("unplayed", "no_requests") if options.flag(node.config, name)
     }
     return replace(mark, allowed=replace(mark.allowed, **allowed))
+
+
+def _read_late_markers(item: pytest.Item, session: MockSession | None) -> None:
+    """Reads the markers again that a test may have added while it ran (`request.node.add_marker`).
+    What they allow counts; what else they say came too late.
+
+    Raises:
+        pytest.UsageError: a marker has an unknown argument or value, or came too late.
+    """
+    has_cases = item.get_closest_marker("mockllm_cases") is not None
+    if not (has_cases or _is_marked(item)):
+        return
+    from mockllm_pytest.marks import cases_mark, recorded_mark
+
+    if has_cases:
+        cases_mark(item)
+    mark, recorded = _session_mark(item), recorded_mark(item)
+    in_time = session is not None and session.mark_again(mark)
+    if _is_marked(item) and not (in_time and recorded == item.stash[_RECORDED]):
+        raise pytest.UsageError(
+            "a marker of mockllm was added while the test ran, when its session had begun or none "
+            "was there: add it earlier, as in pytest_collection_modifyitems. Only what "
+            "@pytest.mark.mockllm allows, and the rules that it requires, may come later"
+        )
 
 
 def _check_age(node: pytest.Item, recording: Recording) -> None:
@@ -485,6 +512,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         session = item.stash.get(_SESSION, None)
         if session is not None and not passed:
             add_section(item, "call", _SECTION, session.format_exchanges())
+    with _without_traceback():
+        _read_late_markers(item, session)
     if session is not None:
         with _without_traceback():
             verdict = session.verdict()

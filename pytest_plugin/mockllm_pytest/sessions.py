@@ -478,6 +478,13 @@ class MockSession:
             replace(what, require=what.require | self._service.required),
         )
 
+    def mark_again(self, mark: MockllmMark) -> bool:
+        """Takes over what a marker allows that was changed while the test ran; returns whether
+        nothing else in it is new."""
+        before = replace(self._mark, allowed=mark.allowed, given=mark.given)
+        self._mark = before
+        return mark == before
+
     def late_verdict(self) -> SessionReport | None:
         """The verdict on the whole session, where requests came after the last one: fixtures that
         end, and tasks that go on. None where there were none, or the test has failed already."""

@@ -48,6 +48,7 @@ INTERNAL: dict[type, frozenset[str]] = {
             "has_proxy",
             "intercepts",
             "late_verdict",
+            "mark_again",
             "passed",
             "recording_failure",
             "recording_summary",

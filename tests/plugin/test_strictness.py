@@ -310,3 +310,41 @@ def test_a_mistake_in_a_marker_is_a_short_error(run, marker: str, message: str):
     result.stdout.fnmatch_lines([f"*{message}*"])
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*During handling*")
+
+
+LATE_MARKERS = {
+    "mockllm(unplaid=True)": "*mockllm has no argument 'unplaid'; did you mean 'unplayed'?",
+    'mockllm_recorded(modus="all")': "*mockllm_recorded has no argument 'modus'; *",
+    'mockllm_cases(apii="chat")': "*mockllm_cases has no argument 'apii'; did you mean 'api'?",
+    'mockllm(quirks="sse-crlf")': "*a marker of mockllm was added while the test ran, *",
+    "mockllm_recorded()": "*a marker of mockllm was added while the test ran, *",
+}
+
+
+@pytest.mark.parametrize("fixture", ["mockllm_session", "tmp_path"])
+@pytest.mark.parametrize("marker", LATE_MARKERS)
+def test_a_marker_that_is_added_late_is_read(run, marker: str, fixture: str):
+    """Of every marker that a running test adds, wrong arguments are an error, also without a
+    session, and so is what comes too late."""
+    result = run(
+        f"""
+        import pytest
+
+        def test_it(request, {fixture}):
+            request.node.add_marker(pytest.mark.{marker})
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([LATE_MARKERS[marker]])
+
+
+def test_what_a_late_marker_allows_counts(run):
+    """A running test knows best what it expects."""
+    run(
+        """
+        import pytest
+
+        def test_it(request, mockllm_session):
+            request.node.add_marker(pytest.mark.mockllm(no_requests=True))
+        """
+    ).assert_outcomes(passed=1)
