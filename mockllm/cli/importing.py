@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import shlex
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ import click
 from mockllm.cli.options.parameters import EXISTING, match_ignore_option
 from mockllm.cli.options.recording import output_option, redaction_options, redaction_rules
 from mockllm.cli.terminal.output import echo
-from mockllm.core.text import quantity
 from mockllm.scenario.model import Ignored
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ def import_(
       mockllm import monday.har tuesday.har -o scenarios/recorded --join
     """
     from mockllm.cli.terminal.progress import progress_line
-    from mockllm.record.importers.batch import import_files
+    from mockllm.record.importers.batch import import_files, summary, totals
     from mockllm.record.importers.file_formats import not_read
     from mockllm.record.recording.drafting.matches import match_rule
     from mockllm.record.recording.store.folder import Folder
@@ -92,9 +90,9 @@ def import_(
         shown = redactor.json(_as_json(results, others))
         echo(json.dumps(shown, ensure_ascii=False, indent=2))
     else:
-        lines = [*map(str, results), *([not_read(others)] if others else []), _summary(results)]
+        lines = [*map(str, results), *([not_read(others)] if others else []), summary(results)]
         echo(redactor.text("\n".join(lines)))
-    sums = _totals(results)
+    sums = totals(results)
     if sums["scenarios"] and not as_json:
         echo(f"next: mockllm serve {shlex.quote(str(output))}")
     unwritten = any(result.line.lost for result in results)
@@ -115,28 +113,7 @@ def _as_json(results: list[ImportResult], others: list[Path]) -> dict[str, Any]:
         }
         for result in results
     ]
+    from mockllm.record.importers.batch import totals
+
     not_read = {"not_read": list(map(str, others))} if others else {}
-    return {"exchanges": exchanges, **not_read, "totals": _totals(results)}
-
-
-def _totals(results: list[ImportResult]) -> dict[str, int]:
-    counts = Counter(result.line.outcome for result in results)
-    scenarios = {result.line.scenario for result in results if result.line.scenario}
-    return {
-        "exchanges": len(results),
-        "neutral": counts["neutral"],
-        "partial": counts["partial"],
-        "skipped": counts["skipped"],
-        "not_found": sum(bool(result.line.not_found) for result in results),
-        "scenarios": len(scenarios),
-    }
-
-
-def _summary(results: list[ImportResult]) -> str:
-    sums = _totals(results)
-    lost = f", {sums['not_found']} NOT FOUND AGAIN" if sums["not_found"] else ""
-    return (
-        f"{quantity(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral, "
-        f"{sums['partial']} in part, {sums['skipped']} skipped{lost}; "
-        f"{quantity(sums['scenarios'], 'scenario')}"
-    )
+    return {"exchanges": exchanges, **not_read, "totals": totals(results)}

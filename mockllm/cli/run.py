@@ -14,16 +14,17 @@ import click
 from mockllm.cli.options.parameters import (
     ProgramCommand,
     answering_options,
+    cassettes_option,
     fault_options,
     intercept_options,
     latency_options,
     match_ignore_option,
     path_options,
     quota_options,
-    read_scenarios,
     scenarios_option,
     server_options,
 )
+from mockllm.cli.serving.cassettes import ScenarioSources, cassettes_of
 from mockllm.cli.serving.child import run_beside
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import UsageError
@@ -44,6 +45,7 @@ _GRACE = 1.0
     help="0 picks a free one.",
 )
 @answering_options
+@cassettes_option
 @server_options(dict, match_ignore_option())
 @path_options
 @click.option(
@@ -88,6 +90,7 @@ def run(
     context: click.Context,
     /,
     paths: tuple[Path, ...],
+    cassettes: tuple[Path, ...],
     port: int,
     server: dict[str, Any],
     leave_out: tuple[str, ...],
@@ -110,6 +113,7 @@ def run(
     Examples:
       mockllm run -- pytest tests/
       mockllm run scenarios/ -- pytest tests/
+      mockllm run --cassettes tests/cassettes -- python agent.py
       mockllm run scenarios/ --speed 0 -- python agent.py
       mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
       mockllm run --fault cut:after=3events --fault-rate 10% -- python agent.py
@@ -128,7 +132,8 @@ def run(
         log=exchanges.append,
         notice=partial(echo, err=True),
     )
-    thread = ServerThread(read_scenarios(paths), options)
+    sources = ScenarioSources(paths, cassettes_of(cassettes, server["ignore"]))
+    thread = ServerThread(sources.load(), options)
     code = run_beside(thread, command)
     report = judge(
         exchanges,

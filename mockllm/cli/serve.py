@@ -19,6 +19,7 @@ from mockllm.cli.options.headings import ServerCommand
 from mockllm.cli.options.parameters import (
     answering_options,
     capacity_options,
+    cassettes_option,
     fault_options,
     intercept_options,
     is_scenarios,
@@ -36,6 +37,7 @@ from mockllm.cli.options.recording import (
     redaction_options,
     upstream_options,
 )
+from mockllm.cli.serving.cassettes import ScenarioSources, cassettes_of
 from mockllm.cli.serving.listening import (
     Loop,
     listening_options,
@@ -134,6 +136,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 
 @click.command(cls=ServerCommand)
 @path_arguments("PATH...", click.Path(path_type=Path))
+@cassettes_option
 @answering_options
 @quirk_option("every stream")
 @click.option("--reload", is_flag=True, help="Load the files again when they change.")
@@ -192,6 +195,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 )
 def serve(
     paths: tuple[Path, ...],
+    cassettes: tuple[Path, ...],
     quirks: tuple[str, ...],
     reload: bool,
     server: dict[str, Any],
@@ -212,6 +216,7 @@ def serve(
     Examples:
       mockllm serve scenarios/
       mockllm serve scenarios/ --port 0 --quiet
+      mockllm serve --cassettes tests/cassettes
       mockllm serve weather.yaml --reload --speed 0
       mockllm serve --fallback auto --log-format json
       mockllm serve scenarios/ --quirk sse-crlf
@@ -222,15 +227,18 @@ def serve(
       mockllm serve scenarios/ --record new_episodes --upstream https://api.openai.com
       mockllm serve scenarios/ --proxy --intercept api.cohere.com
     """
-    if not paths and (not server["fallback"] or reload or mode is not None):
+    if not (paths or cassettes) and (not server["fallback"] or reload or mode is not None):
         raise UsageError(
             "serve needs files or folders with scenarios; `mockllm init scenarios` writes a "
             "first one, then: mockllm serve scenarios; or let it answer all requests by itself: "
-            "mockllm serve --fallback auto"
+            "mockllm serve --fallback auto; or play recordings of other tools: "
+            "mockllm serve --cassettes DIR"
         )
     record = _optional_recording(paths, output, mode, server, recording)
     target = None if record is None else record.folder
     _check_processes(workers, state, server, record)
+    if workers > 1 and cassettes and reload:
+        raise UsageError("--cassettes with --reload needs one process, without --workers")
     _check_there(paths, target)
     report = ServerLog(log)
     if record is not None:
@@ -247,15 +255,17 @@ def serve(
             state=state,
             notice=report.notice,
         )
+        sources = ScenarioSources(paths, cassettes_of(cassettes, server["ignore"]))
+        given = sources.folders()
         if workers > 1:
             options = replace(options, log=None, notice=None)
             # Imported here: one process listens sooner without them.
             from mockllm.cli.serving.workers import WorkerPlan, serve_with_workers
 
-            serve_with_workers(WorkerPlan(paths, options, loop, log, reload), workers)
+            serve_with_workers(WorkerPlan(given, options, loop, log, reload), workers)
             return
-        serving = MockServer(_scenarios(paths, target), options)
-    run_server(serving, report, loop, paths if reload else ())
+        serving = MockServer(_scenarios(given, target), options)
+    run_server(serving, report, loop, sources if reload else None)
 
 
 def _optional_recording(

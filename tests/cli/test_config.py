@@ -61,6 +61,16 @@ def test_what_the_file_has_wrong_is_named(mockllm, config, text, message):
     [
         ("[serve]\nspeed = 'x'\n", "serve", "mockllm.toml: [serve] speed: 'x' is not a number"),
         ("[serve]\nport = 65536\n", "serve", "mockllm.toml: [serve] port: 65536 is not in the"),
+        (
+            "[serve]\nmax-concurrent = 3\nqueue-timeout = '1s'\n",
+            "serve",
+            "queue-timeout needs --queue: without it no request waits",
+        ),
+        (
+            "[serve]\nqueue-timeout = '1'\n",
+            "serve",
+            "[serve] queue-timeout: '1' must be a duration such as 300ms",
+        ),
         ("[serve]\nmax-body = 'much'\n", "serve", "[serve] max-body: 'much' is not a size"),
         ("[serve]\nfault = 'refuse'\nfault-burst = 'x'\n", "serve", "'x': must be KEY=VALUE"),
         ("[run]\nquota = 5\n", "run", "'5': must be KEY=VALUE"),

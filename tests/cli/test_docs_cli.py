@@ -24,7 +24,10 @@ def test_examples_parse(mockllm, example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mockllm("init", "scenarios")
     Path("request.json").write_text("{}")
-    Path("tests/fixtures/vcr").mkdir(parents=True)
+    for folder in ("tests/fixtures/vcr", "tests/cassettes"):
+        Path(folder).mkdir(parents=True)
+    for file in ("traffic.har", "answer.sse", "fixtures.json"):
+        Path(file).touch()
     Path("mockllm-results").mkdir()
     Path("mockllm-results/my-client-chat.json").touch()
     program, name, *arguments = shlex.split(example)

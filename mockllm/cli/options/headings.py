@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 HEADINGS = {
-    "Answers": ("scenarios", "speed", "fallback", "strict", "quirk", "match-ignore"),
-    "Times": ("latency", "profile", "max-concurrent", "queue", "queue-timeout"),
+    "Answers": ("scenarios", "cassettes", "speed", "fallback", "strict", "quirk", "match-ignore"),
+    "Times": ("latency", "profile", "max-concurrent", "queue"),
     "Faults": ("fault", "fault-rate", "fault-seed", "quota"),
     "Recording": (
         "record",

@@ -48,6 +48,16 @@ def scenarios_option(
     )
 
 
+cassettes_option = click.option(
+    "--cassettes",
+    multiple=True,
+    type=EXISTING,
+    metavar="DIR",
+    help="Play the recordings of other tools in DIR, as `mockllm import` reads them; may be "
+    "repeated.",
+)
+
+
 def quirk_option(gets: str) -> Callable[[_Command], _Command]:
     """The option for quirks; `gets` says which stream gets them."""
     return click.option(
@@ -478,10 +488,10 @@ def _capacity(
 ) -> dict[str, Any]:
     if concurrent is None:
         if queue is not None or longest_wait is not None:
-            raise UsageError("--queue and --queue-timeout need --max-concurrent, such as 8")
+            raise UsageError("--queue and queue-timeout need --max-concurrent, such as 8")
         return {}
     if longest_wait is not None and not queue:
-        raise UsageError("--queue-timeout needs --queue: without it no request waits")
+        raise UsageError("queue-timeout needs --queue: without it no request waits")
     from mockllm.serve.server.limits.capacity import Capacity
 
     return {"capacity": Capacity(concurrent, queue or 0, longest_wait)}
@@ -489,7 +499,7 @@ def _capacity(
 
 capacity_options = server_options(
     _capacity,
-    click.option(
+    file_key(
         "--queue-timeout",
         "longest_wait",
         callback=_duration,

@@ -22,11 +22,11 @@ from mockllm.cli.options.parameters import (
     collect,
     number,
     path_options,
-    read_scenarios,
     server_options,
     size,
     together,
 )
+from mockllm.cli.serving.cassettes import ScenarioSources
 from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.start_errors import not_started
 from mockllm.cli.serving.stop_signals import StopSignals
@@ -83,7 +83,7 @@ def _state(folders: Iterable[Path], deep: bool) -> _State:
 
 
 async def follow(
-    paths: tuple[Path, ...], server: MockServer, report: ServerLog, stop: asyncio.Event
+    sources: ScenarioSources, server: MockServer, report: ServerLog, stop: asyncio.Event
 ) -> None:
     """Loads the files anew after each change, until `stop` is set.
 
@@ -93,11 +93,11 @@ async def follow(
     served = server.player.served.scenarios
     problems: Sequence[Problem] = ()
     # The folder is watched, not the file: editors replace a file by a new one.
-    folders = {path if path.is_dir() else path.parent for path in paths}
-    deep = any(path.is_dir() for path in paths)
+    folders = {path if path.is_dir() else path.parent for path in sources.watched}
+    deep = any(path.is_dir() for path in sources.watched)
     async for _ in poll(folders, stop, deep=deep):
         try:
-            scenarios = await asyncio.to_thread(read_scenarios, paths)
+            scenarios = await asyncio.to_thread(sources.load)
         except ScenarioError as error:
             if error.problems != problems:
                 problems = error.problems
@@ -197,7 +197,7 @@ def run_server(
     server: MockServer,
     report: ServerLog,
     loop: Loop,
-    watched: tuple[Path, ...] = (),
+    watched: ScenarioSources | None = None,
     *,
     started: Started = lambda _: None,
 ) -> None:
@@ -295,7 +295,7 @@ class _LoopErrors:
 
 
 async def _serve(
-    server: MockServer, report: ServerLog, watched: tuple[Path, ...], started: Started
+    server: MockServer, report: ServerLog, watched: ScenarioSources | None, started: Started
 ) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_LoopErrors(report))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.parameters import served_scenarios
+from mockllm.cli.serving.cassettes import ScenarioSources
 from mockllm.cli.serving.listening import Loop, pause_collection, run_server
 from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from mockllm.cli.serving.start_errors import cannot_listen
@@ -240,7 +241,7 @@ def run_worker(
                 server,
                 report,
                 plan.loop,
-                plan.paths if plan.reload else (),
+                ScenarioSources(plan.paths) if plan.reload else None,
                 started=_start_reporter(messages),
             )
         except MockLLMError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from mockllm.core.errors import UsageError, WireError
+from mockllm.core.text import quantity
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.tapes.captured import Captured
 from mockllm.record.importers import aimock
@@ -301,6 +303,31 @@ class _Batch:
             ImportResult(line, self._requests.get(line.source, ""))
             for line in sorted(self._lines, key=position)
         ]
+
+
+def totals(results: Iterable[ImportResult]) -> dict[str, int]:
+    """How many exchanges have which outcome, and how many scenarios they became."""
+    lines = [result.line for result in results]
+    counts = Counter(line.outcome for line in lines)
+    return {
+        "exchanges": len(lines),
+        "neutral": counts["neutral"],
+        "partial": counts["partial"],
+        "skipped": counts["skipped"],
+        "not_found": sum(bool(line.not_found) for line in lines),
+        "scenarios": len({line.scenario for line in lines if line.scenario}),
+    }
+
+
+def summary(results: Iterable[ImportResult]) -> str:
+    """The totals, as a line."""
+    sums = totals(results)
+    lost = f", {sums['not_found']} NOT FOUND AGAIN" if sums["not_found"] else ""
+    return (
+        f"{quantity(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral, "
+        f"{sums['partial']} in part, {sums['skipped']} skipped{lost}; "
+        f"{quantity(sums['scenarios'], 'scenario')}"
+    )
 
 
 def _existing_keys(folder: Folder, scenarios: Iterable[Scenario]) -> Iterator[tuple[bytes, str]]:

@@ -127,7 +127,7 @@ class Slots:
                 await turn
         except TimeoutError:
             self.release(slot)
-            return f"{self.full}, each for at most {duration(longest or 0)} (--queue-timeout)"
+            return f"{self.full}, each for at most {duration(longest or 0)} (queue-timeout)"
         finally:
             self._streaming.discard(task)
             leaves_at_end(request, False)

@@ -200,7 +200,7 @@ def test_who_waits_too_long_is_refused() -> None:
         assert ask(thread, "chat").status == 503
         assert journal(thread)[-1].problems == (
             "the server works on 1 answer at the same time, and 1 request may wait "
-            "(--max-concurrent), each for at most 1ms (--queue-timeout)",
+            "(--max-concurrent), each for at most 1ms (queue-timeout)",
         )
         until(thread, 0)
 
