@@ -7,7 +7,7 @@ regular expressions, combined conditions and globs are tried one by one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from mockllm.core.record import record
@@ -139,10 +139,12 @@ _Turns = dict[str, list[_Turn]]
 """By the digest of the recorded request."""
 
 
-def _has_hidden(tags: str, turn: _Turn) -> bool:
+def _has_values(value_at: Callable[[str], str | None], turn: _Turn) -> bool:
+    """Whether a request has the values that a turn's recording hides."""
     _, scenario, index = turn
     recorded = scenario.turns[index].recorded
-    return recorded is not None and recorded.hidden == tags
+    assert recorded is not None
+    return hidden_tags(recorded.redacted, value_at) == recorded.hidden
 
 
 def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[tuple[str, ...], Ignored], _Turns]:
@@ -209,17 +211,15 @@ class ScenarioIndex:
         its turn, in the order of their recording."""
         if not self._recorded:
             return ()
-        ordered: list[tuple[int, Scenario, int]] = []
+        same: list[_Turn] = []
+        value_at = partial(string_at, request.body)
         for (redacted, ignore), turns in self._recorded.items():
-            value_at = partial(string_at, request.body)
             # Without a string at each place its digest need not be made.
             if all(value_at(pointer) is not None for pointer in redacted):
-                same: Sequence[_Turn] = turns.get(request_digest(request, redacted, ignore), ())
-                if redacted:
-                    tags = hidden_tags(redacted, value_at)
-                    same = of_same_values(same, partial(_has_hidden, tags))
-                ordered += same
-        ordered.sort(key=lambda turn: turn[0])
+                same += turns.get(request_digest(request, redacted, ignore), ())
+        ordered = sorted(
+            of_same_values(same, partial(_has_values, value_at)), key=lambda turn: turn[0]
+        )
         return tuple((scenario, index) for _, scenario, index in ordered)
 
     def _add_by_model(self, match: Match, scenario: Scenario) -> None:

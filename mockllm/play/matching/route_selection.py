@@ -273,7 +273,7 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
     """The turns that were recorded from this very request, in the order of their recording, of the
     routes that fit best."""
     digests: dict[tuple[str, str, tuple[str, ...], Ignored], str] = {}
-    found: dict[tuple[str, ...], list[_RecordedTurn]] = {}
+    same: list[_RecordedTurn] = []
     for fit in fits:
         route = fit.scenario.route
         assert route is not None
@@ -287,7 +287,6 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
                 form, body = request.content_type, request.body
                 digests[key] = route_digest(*key[:2], request.query, form, body, *key[2:])
             if digests[key] == recorded.request:
-                same = found.setdefault(recorded.redacted, [])
                 same.append(_RecordedTurn(fit, recorded, index))
 
     def has_values(turn: _RecordedTurn) -> bool:
@@ -295,7 +294,7 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
         assert route is not None
         return hidden_tags(recorded.redacted, hidden_value_at(route, request)) == recorded.hidden
 
-    turns = [turn for same in found.values() for turn in of_same_values(same, has_values)]
+    turns = of_same_values(same, has_values)
     best = max((turn.fit.how for turn in turns), default=0)
     turns = [turn for turn in turns if turn.fit.how == best]
     turns.sort(key=lambda turn: (turn.recorded.order, precedence(turn.fit.scenario), turn.index))

@@ -23,7 +23,7 @@ from mockllm.record.importers.batch import import_files
 from mockllm.record.recording.store.folder import Folder
 from mockllm.record.redaction.redact import Redactor
 from tests.record.importers.test_batch import cassette
-from tests.record.recording.exchanging import JSON
+from tests.record.recording.exchanging import JSON, answer, model, user
 
 FORM = (("content-type", "application/x-www-form-urlencoded"),)
 API = "https://api.odd.test"
@@ -86,6 +86,10 @@ PAIRS = {
     "a part of a field": (
         request_to(f"{API}/v1/embed", '{"input": ["write to ann.lee@corp.io, please"]}'),
         request_to(f"{API}/v1/embed", '{"input": ["write to bob.ray@corp.io, please"]}'),
+    ),
+    "a field that hides something, and one that does not": (
+        request_to(f"{API}/v1/tool", '{"to": "ann.lee@corp.io"}'),
+        request_to(f"{API}/v1/tool", '{"to": "everyone"}'),
     ),
     "a form": (
         request_to(f"{API}/v1/token", "client_secret=aaaa1111bbbb", form=True),
@@ -181,6 +185,20 @@ def test_what_was_recorded_of_a_stand_in_is_found_elsewhere(tmp_path: Path) -> N
     elsewhere = [sent(one, host=host) for host in ("api.one.test", "localhost:9999")]
     assert answers(player, *elsewhere) == [one.body, other.body]
     assert answers(player, sent(other), sent(one)) == [other.body, one.body]
+
+
+def test_a_request_in_full_goes_before_one_with_hidden_values(tmp_path: Path) -> None:
+    """A conversation that begins with a turn of the model: of the later turn only the digest says
+    whose request it is, and one that leaves out what the user said is that of the other, too."""
+    files = [
+        cassette(tmp_path / name, answer([user(asked), model("Here is the JSON:")], said))
+        for name, asked, said in (
+            ("second.yaml", "Which colors?", "red"),
+            ("first.yaml", "I am ann.lee@corp.io", "ann"),
+        )
+    ]
+    lines = [one.line for one in import_files(files, Folder(tmp_path / "scenarios"))]
+    assert [line.not_found for line in lines] == ["", ""]
 
 
 @pytest.mark.parametrize("kind", PAIRS)
