@@ -19,7 +19,12 @@ from urllib.parse import parse_qsl
 
 from mockllm.core.forms import FormPart, form_parts
 from mockllm.core.request import Request
-from mockllm.play.matching.hidden import hidden_parameters, hidden_pointers, pointer_keys
+from mockllm.play.matching.hidden import (
+    hidden_parameters,
+    hidden_pointers,
+    is_file,
+    pointer_keys,
+)
 from mockllm.scenario.ignoring import normal_text, normal_value
 from mockllm.scenario.model import Ignored
 from mockllm.wire.protocols.values import utf8_text
@@ -133,8 +138,8 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def without(value: Any, pointers: Iterable[str]) -> Any:
-    """A JSON value with None in place of the strings that JSON pointers lead to. A pointer that
-    leads to no string changes nothing."""
+    """A JSON value with None in place of the strings and files that JSON pointers lead to. A
+    pointer that leads to neither changes nothing."""
     for pointer in pointers:
         value = _blank_text(value, pointer_keys(pointer), 0)
     return value
@@ -142,7 +147,7 @@ def without(value: Any, pointers: Iterable[str]) -> Any:
 
 def _blank_text(value: Any, keys: list[str], depth: int) -> Any:
     if depth == len(keys):
-        return None if isinstance(value, str) else value
+        return None if isinstance(value, str) or is_file(value) else value
     key = keys[depth]
     if isinstance(value, Mapping) and key in value:
         return {**value, key: _blank_text(value[key], keys, depth + 1)}
@@ -156,12 +161,27 @@ def _blank_text(value: Any, keys: list[str], depth: int) -> Any:
 _FORM = "application/x-www-form-urlencoded"
 
 
-def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
+def file_value(part: FormPart) -> Any:
+    """A file of a form as a JSON value that does not have its content."""
+    return {
+        "filename": part.filename or "",
+        "content_type": part.content_type,
+        "size": len(part.data),
+        "sha256": hashlib.sha256(part.data).hexdigest(),
+    }
+
+
+def form_fields(
+    content_type: str, body: bytes, of_file: Callable[[FormPart], Any] = file_value
+) -> dict[str, Any] | None:
     """The fields of a form by their names; None for a body that is no form, or a broken one, and
     for JSON that is sent as a form.
 
     A field is its text; a file is `{filename, content_type, size, sha256}`, with `filename` "" if
     the part is binary and has no name. A name that comes several times has the list of its values.
+
+    Args:
+        of_file: gives another value for a file.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == _FORM and body.lstrip()[:1] not in (b"{", b"["):  # `curl -d` sends JSON as a form
@@ -171,7 +191,9 @@ def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
         ]
         return _fields_by_name(pairs)
     parts = form_parts(content_type, body)
-    return None if parts is None else _fields_by_name(map(_field, parts))
+    if parts is None:
+        return None
+    return _fields_by_name((part.name, _field(part, of_file)) for part in parts)
 
 
 def _fields_by_name(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -186,13 +208,6 @@ def _fields_by_name(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _field(part: FormPart) -> tuple[str, Any]:
+def _field(part: FormPart, of_file: Callable[[FormPart], Any]) -> Any:
     text = None if part.filename is not None else utf8_text(part.data)
-    if text is not None:
-        return part.name, text
-    return part.name, {
-        "filename": part.filename or "",
-        "content_type": part.content_type,
-        "size": len(part.data),
-        "sha256": hashlib.sha256(part.data).hexdigest(),
-    }
+    return of_file(part) if text is None else text

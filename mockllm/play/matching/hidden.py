@@ -1,7 +1,8 @@
 """Eight bits of each value that a recording hides, which tell recorded requests apart. Pure.
 
 A hidden value has a place: `?name` is a parameter of the query, `{redacted}`, `{redacted2}`, ...
-are segments of the path of a route, and a JSON pointer (RFC 6901) is a string of the body.
+are segments of the path of a route, and a JSON pointer (RFC 6901) is a string of the body, or a
+file. Where a body is neither JSON nor a form, `""` is all of it.
 """
 
 from __future__ import annotations
@@ -80,8 +81,24 @@ def values_of_parameters(query: str) -> dict[str, str]:
     return {place: "\0".join(of_name) for place, of_name in values.items()}
 
 
+def body_text(body: bytes) -> str:
+    """A body of any kind as a text."""
+    return body.decode("utf-8", "surrogateescape")
+
+
+def is_file(value: Any) -> bool:
+    """Whether a value of a form is a file (`mockllm.play.matching.fingerprint.form_fields`)."""
+    return isinstance(value, Mapping) and value.keys() == {
+        "filename",
+        "content_type",
+        "size",
+        "sha256",
+    }
+
+
 def string_at(value: Any, pointer: str) -> str | None:
-    """The string that a JSON pointer leads to; None where there is none."""
+    """The string that a JSON pointer leads to, of a file the digest of its content; None where
+    there is none."""
     for key in pointer_keys(pointer):
         if isinstance(value, Mapping):
             value = value.get(key)
@@ -89,6 +106,8 @@ def string_at(value: Any, pointer: str) -> str | None:
             value = value[int(key)]
         else:
             return None
+    if is_file(value):
+        value = value["sha256"]
     return value if isinstance(value, str) else None
 
 

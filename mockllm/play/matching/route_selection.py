@@ -29,6 +29,7 @@ from mockllm.play.matching.conditions import (
 from mockllm.play.matching.fingerprint import form_fields, route_digest
 from mockllm.play.matching.hidden import (
     HIDDEN_SEGMENT,
+    body_text,
     hidden_tags,
     of_same_values,
     string_at,
@@ -318,6 +319,8 @@ def hidden_value_at(route: RouteSpec, request: RouteRequest) -> Callable[[str], 
     def value_at(place: str) -> str | None:
         if place.startswith("{"):
             return of_path.get(place[1:-1])
+        if not place and request.fields is None:
+            return body_text(request.body)
         return of_query.get(place) if place[:1] == "?" else string_at(request.fields, place)
 
     return value_at

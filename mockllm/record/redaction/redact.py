@@ -21,6 +21,7 @@ from mockllm.play.matching.fingerprint import (
 )
 from mockllm.play.matching.hidden import (
     HIDDEN_SEGMENT,
+    body_text,
     hidden_tag,
     values_of_parameters,
 )
@@ -317,7 +318,16 @@ def _hidden_places(exchange: Captured) -> tuple[str, ...]:
     _, segments = route_template(exchange)
     parameters = values_of_parameters(urlsplit(exchange.url).query)
     hidden = (place for place, value in parameters.items() if _had_secret(value))
-    return (*segments, *hidden, *_pointers(route_body(exchange)))
+    return (*segments, *hidden, *_pointers(_searched_body(exchange)))
+
+
+def _searched_body(exchange: Captured) -> Any:
+    """The body of a request as a JSON value with the contents of its files; a body of another kind
+    as one text."""
+    body = exchange.request_body
+    fields = form_fields(_content_type(exchange), body, lambda part: body_text(part.data))
+    value = json_value(body) if fields is None else fields
+    return body_text(body) if value is None else value
 
 
 def route_template(exchange: Captured) -> tuple[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -25,22 +26,26 @@ from mockllm.record.redaction.redact import Redactor
 from tests.record.importers.test_batch import cassette
 from tests.record.recording.exchanging import JSON, answer, model, user
 
-FORM = (("content-type", "application/x-www-form-urlencoded"),)
+FORM = "application/x-www-form-urlencoded"
+UPLOAD = "multipart/form-data; boundary=b"
+BYTES = "application/x-protobuf"
 API = "https://api.odd.test"
 KEY = "sk-proj-Qx7ZrVb2Nm4Kl9Wd3Tp{}"
 
 
-def request_to(url: str, body: str = "", form: bool = False) -> Captured:
+def request_to(url: str, body: str = "", kind: str = "application/json") -> Captured:
     """A request whose answer repeats it."""
     method = "POST" if body else "GET"
-    answer = json.dumps({"number": letters_at_end(url + body)}).encode()
-    sent = FORM if form else JSON
+    number = crc32(f"{url} {body}".encode())  # shows which request it was, and holds no secret
+    answer = json.dumps({"number": number}).encode()
+    sent = (("content-type", kind),)
     return Captured(method, url, sent, body.encode(), 200, JSON, (TimedBytes(0, answer),))
 
 
-def letters_at_end(text: str) -> list[int]:
-    """Numbers that show which request it was, and hold no secret."""
-    return [ord(letter) for letter in text[-6:]]
+def upload_of(address: str) -> str:
+    """A form with a file that has an address."""
+    head = 'content-disposition: form-data; name="file"; filename="people.jsonl"'
+    return f"--b\r\n{head}\r\n\r\n{{}}\r\nwrite to {address}\r\n--b--\r\n"
 
 
 PAIRS = {
@@ -92,8 +97,16 @@ PAIRS = {
         request_to(f"{API}/v1/tool", '{"to": "everyone"}'),
     ),
     "a form": (
-        request_to(f"{API}/v1/token", "client_secret=aaaa1111bbbb", form=True),
-        request_to(f"{API}/v1/token", "client_secret=cccc2222dddd", form=True),
+        request_to(f"{API}/v1/token", "client_secret=aaaa1111bbbb", FORM),
+        request_to(f"{API}/v1/token", "client_secret=cccc2222dddd", FORM),
+    ),
+    "a file": (
+        request_to(f"{API}/v1/files", upload_of("ann.lee@corp.io"), UPLOAD),
+        request_to(f"{API}/v1/files", upload_of("bob.ray@corp.io"), UPLOAD),
+    ),
+    "a body of another kind": (
+        request_to(f"{API}/v1/traces", "\x0a\x12 ann.lee@corp.io \x01a", BYTES),
+        request_to(f"{API}/v1/traces", "\x0a\x12 bob.ray@corp.io \x01b", BYTES),
     ),
 }
 

@@ -16,6 +16,7 @@ from mockllm.core.http import host_in
 from mockllm.core.jsontext import compact
 from mockllm.core.text import display
 from mockllm.play.matching.fingerprint import is_generated
+from mockllm.play.matching.hidden import is_file
 from mockllm.play.tapes.captured import CUTS, Captured, Tape
 from mockllm.play.tapes.recorded_turn import route_headers
 from mockllm.record.recording.drafting.draft import DraftedTurn, Line, Origin, description_of, slug
@@ -146,9 +147,7 @@ def _condition(body: Any) -> Any:
 
 def _file_condition(value: Any) -> Any:
     """Of an uploaded file its name; its content may change."""
-    if isinstance(value, dict) and value.keys() == {"filename", "content_type", "size", "sha256"}:
-        return {"filename": value["filename"]}
-    return value
+    return {"filename": value["filename"]} if is_file(value) else value
 
 
 def _stable_part(value: Any) -> Any:
