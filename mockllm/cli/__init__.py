@@ -25,8 +25,6 @@ from mockllm.core.text import did_you_mean
 _FAILED = 2
 _LONGEST_SUMMARY = 200
 _INTERRUPTED = 130
-_FORMER = ("quirks", "profiles")
-"""Commands that there were; `mockllm list` has them."""
 
 
 class CommandLine(click.Group):
@@ -61,8 +59,6 @@ class CommandLine(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self._commands_at:
             hint = did_you_mean(args[0], self._commands_at, most=3)
-            if args[0] in _FORMER:
-                hint = f"it is `mockllm list {args[0]}`"
             ctx.fail(f"there is no command {args[0]!r}{'; ' * bool(hint)}{hint}")
         return super().resolve_command(ctx, args)
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
-from mockllm.cli.options.parameters import API, EXISTING, join_paths, json_option, read_scenarios
+from mockllm.cli.options.parameters import (
+    API,
+    EXISTING,
+    join_paths,
+    json_option,
+    named_option,
+    read_scenarios,
+)
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.table import print_table
 from mockllm.core.errors import UsageError
@@ -24,17 +33,17 @@ _KINDS = ("scenarios", "quirks", "profiles", "presets")
 
 @click.command("list")
 @click.argument("words", nargs=-1, metavar="[scenarios|quirks|profiles|presets] [PATH|NAME]...")
-@click.option(
-    "--scenarios",
-    "named",
-    multiple=True,
-    type=EXISTING,
-    metavar="PATH",
-    help="The same as PATH; may be repeated.",
-)
+@named_option()
 @click.option("--api", type=API, help="With quirks: only those met in this API.")
 @json_option
-def list_(words: tuple[str, ...], named: tuple[Path, ...], api: Api | None, as_json: bool) -> None:
+@click.pass_context
+def list_(
+    context: click.Context,
+    words: tuple[str, ...],
+    named: tuple[Path, ...],
+    api: Api | None,
+    as_json: bool,
+) -> None:
     """List scenarios, quirks of real servers, latency profiles, or presets of gateways.
 
     Scenarios are those of PATH; without it, those that come with mockllm. A folder `scenarios`
@@ -56,6 +65,8 @@ def list_(words: tuple[str, ...], named: tuple[Path, ...], api: Api | None, as_j
     kind, *names = words if has_kind else ("scenarios", *words)
     if api is not None and kind != "quirks":
         raise UsageError("--api is for `mockllm list quirks`")
+    if kind != "scenarios" and context.get_parameter_source("named") is ParameterSource.COMMANDLINE:
+        raise UsageError(f"--scenarios is for `mockllm list scenarios`, not for {kind}")
     if kind == "scenarios":
         paths = tuple(Path(EXISTING.convert(name, None, None)) for name in names)
         _print_scenarios(join_paths(paths, named), as_json)
@@ -64,9 +75,7 @@ def list_(words: tuple[str, ...], named: tuple[Path, ...], api: Api | None, as_j
 
         print_quirks(names, api, as_json)
     elif kind == "profiles":
-        from mockllm.cli.profiles import print_profiles
-
-        print_profiles(names, as_json)
+        _print_profiles(names, as_json)
     else:
         _print_presets(names, as_json)
 
@@ -85,6 +94,22 @@ def _print_presets(names: Sequence[str], as_json: bool) -> None:
         return
     for line in preset_lines():
         echo(line)
+
+
+def _print_profiles(names: Sequence[str], as_json: bool) -> None:
+    """Prints the latency of real services, and where each figure was measured."""
+    from mockllm.play.replay.latency.profiles import profile as find
+    from mockllm.play.replay.latency.profiles import profiles
+
+    listed = [*map(find, names)] or list(profiles().values())
+    if as_json:
+        echo(json.dumps([*map(asdict, listed)], indent=2))
+        return
+    for number, profile in enumerate(listed):
+        echo(f"{'' if not number else chr(10)}{profile.name}: {profile.title}")
+        for figure in profile.figures:
+            echo(f"  {figure.key}={figure.value}: {figure.measured}")
+        echo(f"  {profile.source} ({profile.date})")
 
 
 def _print_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:

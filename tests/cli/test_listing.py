@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from mockllm.cli.terminal.table import fit
 from mockllm.play.replay.loading import load
 from mockllm.wire.protocols import PROTOCOLS
@@ -74,9 +72,3 @@ def test_the_word_for_scenarios_is_a_folder_where_there_is_one(mockllm, folder, 
     assert "hello" in mockllm("list", "--scenarios", "quirks").stdout
     (folder.parent / "quirks").rename("scenarios")
     assert "secret-numbers" not in mockllm("list", "scenarios").stdout
-
-
-@pytest.mark.parametrize("name", ["quirks", "profiles"])
-def test_commands_that_there_were(mockllm, name):
-    """An error says the new name."""
-    assert f"it is `mockllm list {name}`" in mockllm(name).stderr

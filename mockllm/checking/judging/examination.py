@@ -175,5 +175,5 @@ def check_allowed(allow: Mapping[str, str], cases: Iterable[str] | None = None) 
         hint = did_you_mean(name, sorted(among))
         raise UsageError(
             f"allow: there is no quirk or case {name!r}; {hint}{' ' if hint else ''}`mockllm "
-            "quirks` lists the quirks, and a report names its cases"
+            "list quirks` lists the quirks, and a report names its cases"
         )

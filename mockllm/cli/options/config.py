@@ -131,26 +131,8 @@ def origin(error: click.BadParameter) -> str:
     return f"{context.meta.get(_META) or _FILE}: [{context.info_name}] {long_name(option)}"
 
 
-_GATEWAY = "write mockllm check-gateway --down API --up API -- CMD"
-_FORMER = {
-    **dict.fromkeys(("check gateway", "check down", "check up", "check preset"), _GATEWAY),
-    "drift json": "write --output FILE",
-    "agui-path": "write --path agui=TEMPLATE",
-    "flush": "with `timing: {every: 1ms}` the events of a turn leave one by one",
-    "keep": "write it into `keep` in [redact] of mockllm.toml",
-    "once": "write --require extra-request",
-    "one-page": "write --output FILE.html",
-    "redact-kind": "write it into `kinds` in [redact] of mockllm.toml",
-    "redact-path": "write it into `json_paths` in [redact] of mockllm.toml",
-    "presets": "write mockllm list presets",
-    "results": "write --output FILE",
-    "web": "`mockllm docs PAGE` prints a page",
-}
-"""Options that there were, of a command or of all, and what to do instead."""
-
-
 def advice(error: click.NoSuchOption) -> str:
-    """Advice for an option that the command line lacks; "" where none is known."""
+    """Advice for an option that is a key of the file; "" for any other."""
     if error.ctx is None:
         return ""
     name = error.option_name.removeprefix("--").removeprefix("no-")
@@ -159,5 +141,4 @@ def advice(error: click.NoSuchOption) -> str:
             value = "true or false" if option.is_flag else option.metavar or "VALUE"
             key = f"[{error.ctx.info_name}] {name} = {value}"
             return f"{error.option_name} is no option, but a key of mockllm.toml: {key}"
-    instead = _FORMER.get(f"{error.ctx.info_name} {name}") or _FORMER.get(name)
-    return f"there is no {error.option_name}; {instead}" if instead else ""
+    return ""

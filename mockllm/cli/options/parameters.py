@@ -229,20 +229,19 @@ class ProgramCommand(click.Command):
         return []
 
 
+def named_option(kind: click.Path = EXISTING) -> Callable[[_Command], _Command]:
+    """The option for scenarios that arguments name, too."""
+    text = "The same as PATH; may be repeated."
+    return click.option("--scenarios", "named", multiple=True, type=kind, metavar="PATH", help=text)
+
+
 def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., Any]:
     """Adds scenarios as arguments, and as `--scenarios`, which every command understands; the
     command gets both as `paths`."""
     return collect(
         "paths",
         lambda _, paths, named: join_paths(paths, named),
-        click.option(
-            "--scenarios",
-            "named",
-            multiple=True,
-            type=kind,
-            metavar="PATH",
-            help="The same as PATH; may be repeated.",
-        ),
+        named_option(kind),
         click.argument("paths", nargs=-1, type=kind, metavar=metavar),
     )
 
@@ -449,7 +448,10 @@ def _latency(latency: str | None, latency_seed: str, profile: str | None) -> dic
     if latency is not None:
         from mockllm.play.replay.latency.files import read_latency_option
 
-        read = read_latency_option(latency).over(read)
+        try:
+            read = read_latency_option(latency).over(read)
+        except UsageError as error:
+            raise UsageError(f"--{error}") from None
     return {"latency": LatencyPlan(read, latency_seed)}
 
 

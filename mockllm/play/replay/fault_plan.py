@@ -171,7 +171,7 @@ def read_bursts(text: str) -> Bursts:
             raise ValueError(f"needs {' and '.join(missing)}, such as {_EXAMPLE}")
         return Bursts(_rate(given["rate"]), _time("every", given), _time("for", given))
     except ValueError as error:
-        raise UsageError(f"the burst {text!r}: {error}") from None
+        raise UsageError(f"fault-burst {text!r}: {error}") from None
 
 
 def _rate(text: str) -> float:

@@ -132,14 +132,6 @@ def test_wrong_use_is_said(tmp_path: Path, words: list[str], message: str) -> No
     assert (code, message in output) == (2, True), output
 
 
-@pytest.mark.parametrize("words", [["--gateway", *PAIR], [*PAIR, "--gateway"], ["--preset", "x"]])
-def test_check_says_what_to_type_for_a_gateway(words: list[str]) -> None:
-    """In one line: it has been an option of `check`."""
-    done = CliRunner().invoke(main, ["check", *words, "--", "x"])
-    line = f"there is no {words[0]}; write mockllm check-gateway --down API --up API -- CMD\n"
-    assert (done.exit_code, done.output) == (2, f"mockllm: {line}")
-
-
 def test_presets_are_listed_and_complete() -> None:
     """Each can be made over each of its pairs, and says what it needs."""
     done = CliRunner().invoke(main, ["list", "presets"])

@@ -83,7 +83,7 @@ def test_mistakes(text: str, why: str) -> None:
     """The message has the burst, and says what each part must be."""
     with pytest.raises(UsageError) as caught:
         read_bursts(text)
-    assert str(caught.value).startswith(f"the burst {text!r}: ")
+    assert str(caught.value).startswith(f"fault-burst {text!r}: ")
     assert why in str(caught.value)
 
 
