@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -19,11 +20,11 @@ from mockllm.conformance.clients.client_results import rule_line
 from mockllm.conformance.driver import UNWATCHED, Driver, interruption
 from mockllm.conformance.gateways.answer_rules import Observed, answer_findings
 from mockllm.conformance.gateways.cases import GatewayCase, Pair, gateway_cases
-from mockllm.conformance.gateways.client import request_answer
 from mockllm.conformance.gateways.program import GatewayCommand
-from mockllm.conformance.gateways.reading import read_reply
+from mockllm.conformance.gateways.reading import HttpReply, read_reply
 from mockllm.conformance.gateways.request_rules import request_findings, upstream_refuses
 from mockllm.conformance.results import CaseResult, Client, Play, Results, Stream, request_log
+from mockllm.core.http import TimedBytes
 from mockllm.scenario.dump import dump
 from mockllm.serve.server.thread import ServerThread
 
@@ -202,6 +203,52 @@ async def _observe(
         upstream.ask(upstream.server.end, nonce)
     reading = read_reply(reply, down, streamed=case.request.stream)
     return Observed(case, body, reading, exchanges, gateway.tries)
+
+
+_BROKEN = (aiohttp.ClientError, ConnectionError, ValueError)
+"""What aiohttp raises where an answer breaks off, or is no HTTP."""
+
+
+async def request_answer(
+    http: aiohttp.ClientSession,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    deadline: float,
+    leaves: bool = False,
+) -> HttpReply:
+    """Sends a request, and reads its answer as it comes.
+
+    Args:
+        deadline: seconds until the answer is to be over.
+        leaves: whether the client closes the connection after the first bytes of the body.
+    """
+    reply = HttpReply(began=time.perf_counter())
+    try:
+        async with (
+            asyncio.timeout(deadline),
+            http.post(url, data=body, headers=headers) as response,
+        ):
+            await _receive(reply, response, leaves=leaves)
+    except TimeoutError:
+        reply.transfer, reply.problem = "late", f"no end within {deadline:g} s"
+    except _BROKEN as error:
+        reply.transfer, reply.problem = "broken", f"{type(error).__name__}: {error}"
+    return reply
+
+
+async def _receive(reply: HttpReply, response: aiohttp.ClientResponse, *, leaves: bool) -> None:
+    """Notes what comes; what came stays where it raises."""
+    reply.status = response.status
+    reply.headers = tuple((name.lower(), value) for name, value in response.headers.items())
+    async for data in response.content.iter_any():
+        at = round((time.perf_counter() - reply.began) * 1_000_000)
+        reply.chunks.append(TimedBytes(at, data))
+        if leaves:
+            reply.left, reply.transfer = time.perf_counter(), "left"
+            response.close()
+            return
 
 
 # Judging

@@ -1,20 +1,37 @@
-"""A whole run: the upstream, the control run, the gateway that is started, and every case."""
+"""A whole run: the upstream, the control run, the gateway that is started, and every case.
+
+The upstream is a server in a thread, which knows each case by the nonce in it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
 from mockllm.conformance.driver import UNWATCHED, Driver
 from mockllm.conformance.gateways.cases import GatewayCase
 from mockllm.conformance.gateways.check import Gateway, check_gateway, control_problem
 from mockllm.conformance.gateways.program import running_gateway
-from mockllm.conformance.gateways.upstream import gateway_upstream
 from mockllm.conformance.results import Results
 from mockllm.core.errors import ProbeError
 from mockllm.play.replay.sessions.exchange import Exchange
+from mockllm.serve.server.options import ServerOptions
 from mockllm.serve.server.thread import ServerThread
+
+NONCE = re.compile(rb"gw-[0-9a-f]{16}")
+"""How a case is named in the text of its user. It is the name of the session, too; `default` has
+the requests that belong to no case, such as probes."""
+
+
+def gateway_upstream(port: int = 0) -> AbstractContextManager[ServerThread]:
+    """Listens while the `with` block lasts.
+
+    Args:
+        port: 0 picks a free one.
+    """
+    return ServerThread([], ServerOptions(port=port, grace=0, session_in_body=NONCE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.conformance.gateways.cases import Pair, gateway_cases
 from mockllm.conformance.gateways.check import Gateway, check_gateway
-from mockllm.conformance.gateways.upstream import gateway_upstream
+from mockllm.conformance.gateways.gateway_run import gateway_upstream
 from mockllm.conformance.results import CaseResult, Client, Results
 from mockllm.serve.server.thread import ServerThread
 from mockllm.wire.protocols import PROTOCOLS
