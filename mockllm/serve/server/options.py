@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MetricNames = Literal["mockllm", "vllm", "otel"]
 """Whose names the figures for Prometheus have; `otel` are the conventions of OpenTelemetry."""
 
+PATIENCE = 60.0
+"""For how long nothing may arrive of a request whose head or body is not whole, in seconds."""
+
 RecordMode = Literal["none", "once", "new_episodes", "all", "add"]
 """Which exchanges are recorded: none; all, if the folder was empty at the start; those that no
 scenario answers; all, replacing earlier recordings; all, beside earlier recordings."""
@@ -167,7 +170,7 @@ class ServerOptions:
     speed: float = 1.0
     grace: float = 5.0
     max_body: int = 16 * 1024 * 1024
-    patience: float = 60.0
+    patience: float = PATIENCE
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     paths: tuple[tuple[str, str], ...] = ()

@@ -97,9 +97,8 @@ class Sources:
 
             self.recorded = RecordedLines(options)
             options = self.recorded.options
-        self.proxy = Proxy(options, self._serving, names, self.options.faults)
-        self.proxy.patience = self.options.patience
-        self.proxy.began = self.began
+        faults, patience = self.options.faults, self.options.patience
+        self.proxy = Proxy(options, self._serving, names, faults, patience, self.began)
 
     def _serving(self, recorded: tuple[Scenario, ...]) -> Callable[[], None]:
         """A function that serves recorded scenarios beside the others; they are indexed before, so

@@ -254,7 +254,7 @@ def run(coroutine):
 @asynccontextmanager
 async def serving(handler):
     """A low-level server; gives it and its port."""
-    server = low_level_server(handler)
+    server = low_level_server(handler, patience=GIVE_UP)
     runner = web.ServerRunner(server, shutdown_timeout=0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -48,7 +48,7 @@ def low_level_server(
     *,
     limit: int | None = None,
     waits: bool = False,
-    patience: float = 60.0,
+    patience: float,
     gave_up: Callable[[], None] = lambda: None,
     malformed: Callable[[bytes, BaseException], web.Response] | None = None,
 ) -> web.Server:
@@ -76,8 +76,7 @@ def low_level_server(
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
-        if isinstance(protocol, _Connection):
-            protocol.answered = payload
+        cast("_Connection", protocol).answered = payload
         return web.BaseRequest(message, payload, protocol, writer, task, loop)
 
     admission = None if limit is None else Admission(limit, waits)
@@ -291,21 +290,23 @@ class _Connection(web.RequestHandler):
             self.force_close()
 
 
+def _connection(request: web.BaseRequest) -> _Connection:
+    """The connection that a request came on: those of `low_level_server` are all of our class."""
+    return cast("_Connection", request.protocol)
+
+
 def leaves_at_end(request: web.BaseRequest, leaves: bool) -> None:
     """Says whether the client of a request leaves if it ends its side of the connection now.
 
     A client that gives up a stream cannot be told from one that has only sent all it had to send.
     """
-    if isinstance(request.protocol, _Connection):
-        request.protocol.leaves_at_end = leaves
+    _connection(request).leaves_at_end = leaves
 
 
 def close_after_last(request: web.BaseRequest) -> None:
     """Closes the connection of a request that was answered, where its client has ended its side and
     waits for no further answer. `RequestHandler.close` does so after what is being sent."""
-    connection = request.protocol
-    if not isinstance(connection, _Connection):
-        return
+    connection = _connection(request)
     connection.answered = None
     if connection.half_closed and not awaits_more(request):
         connection.close()
@@ -394,8 +395,7 @@ def proxy_connections(server: web.Server) -> Callable[[], asyncio.Protocol]:
 
 def is_to_proxy(request: web.BaseRequest) -> bool:
     """Whether a request came on a connection to a forward proxy."""
-    connection = request.protocol
-    return isinstance(connection, _Connection) and connection.is_to_proxy
+    return _connection(request).is_to_proxy
 
 
 def intercepted_connection(
@@ -414,16 +414,14 @@ def intercepted_connection(
 
 def lead(request: web.BaseRequest, origin: str, session: str) -> None:
     """Notes which service the client of a proxy believes to ask with this request."""
-    assert isinstance(request.protocol, _Connection)
-    request.protocol.origin, request.protocol.session = origin, session
+    connection = _connection(request)
+    connection.origin, connection.session = origin, session
 
 
 def interception_of(request: web.BaseRequest) -> tuple[str, str]:
     """The origin and the session that the proxy on the way noted for a request; "" for none."""
-    connection = request.protocol
-    if isinstance(connection, _Connection):
-        return connection.origin, connection.session
-    return "", ""
+    connection = _connection(request)
+    return connection.origin, connection.session
 
 
 class _WithoutRequest(logging.Filter):

@@ -14,7 +14,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Container, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10, web
 
@@ -29,6 +28,7 @@ from mockllm.serve.server.http.aiohttp_internals import pass_through
 from mockllm.serve.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
 from mockllm.serve.server.http.request_reading import Arrival, opens_websocket
 from mockllm.serve.server.http.sending import end_early, send
+from mockllm.serve.server.options import PATIENCE, RecordMode, RecordOptions
 from mockllm.serve.server.recording.copying import AnswerCopy, Upload, cut_of
 from mockllm.serve.server.recording.heads import (
     SWITCHING,
@@ -44,10 +44,6 @@ from mockllm.serve.server.recording.signing import Scope, signed_again, signed_s
 from mockllm.serve.server.recording.upstream import RawHeaders, Upstream, Upstreams
 from mockllm.wire.protocols.base import WireProtocol
 
-if TYPE_CHECKING:
-    from mockllm.serve.server.options import RecordMode, RecordOptions
-
-
 _Body = bytes | AsyncIterator[bytes] | None
 
 
@@ -58,6 +54,8 @@ class Proxy:
         options: the services, and what is recorded into which folder.
         written, reserved: as of `Recorder`.
         faults: of what passes to the clients; what is recorded stays whole.
+        patience: for how long nothing may arrive of a request, in seconds.
+        began: when the server started, in seconds of `time.perf_counter`.
 
     Raises:
         ScenarioError: the folder has scenarios that cannot be loaded.
@@ -70,13 +68,10 @@ class Proxy:
         written: Written | None,
         reserved: Iterable[str] = (),
         faults: FaultPlan = NO_PLAN,
+        patience: float = PATIENCE,
+        began: float = 0.0,
     ) -> None:
-        self.patience = 60.0
-        """For how long nothing may arrive of a request, in seconds."""
-        self.began = 0.0
-        """When the server started, in seconds of `time.perf_counter`."""
-        self.options = options
-        self.faults = faults
+        self.options, self.faults, self.patience, self.began = options, faults, patience, began
         listener = written if options.mode == "new_episodes" else None
         self.recorder: Recorder | None = None
         if options.mode != "none":

@@ -86,9 +86,9 @@ class Services:
             known = [service for service in known if not service.address.any_path]
             for fitting in (
                 [service for service in known if self._is_below(service, path)],
-                [service for service in known if _own_headers(service, headers)],
+                [service for service in known if _sends(service, headers, shared=False)],
                 _by_first_segment(known, path),
-                [service for service in known if _shared_headers(service, headers)],
+                [service for service in known if _sends(service, headers, shared=True)],
             ):
                 if self._count(fitting) == 1:
                     return fitting[0]
@@ -141,14 +141,10 @@ def _join(base: str, target: str) -> str:
     return base + target
 
 
-def _own_headers(protocol: WireProtocol, headers: Container[str]) -> bool:
-    required = protocol.client.headers.keys() - _SHARED_HEADERS
-    return any(name in headers for name in required)
-
-
-def _shared_headers(protocol: WireProtocol, headers: Container[str]) -> bool:
-    required = protocol.client.headers.keys() & _SHARED_HEADERS
-    return any(name in headers for name in required)
+def _sends(protocol: WireProtocol, headers: Container[str], *, shared: bool) -> bool:
+    """Whether there is a header that clients of an API send, alone or as those of others do."""
+    required = protocol.client.headers
+    return any(name in headers for name in required if (name in _SHARED_HEADERS) == shared)
 
 
 def _by_first_segment(protocols: list[WireProtocol], path: str) -> list[WireProtocol]:

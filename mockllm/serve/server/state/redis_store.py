@@ -89,8 +89,8 @@ class RedisStore:
 
     async def perform(self, session: str, operation: StateOperation) -> Any:
         match operation:
-            case FindAnswer(id, _):
-                return await self._find_answer(session, id)
+            case FindAnswer():
+                return (await self.look_up(session, [operation]))[0]
             case FindConversation(id):
                 key = self._key(session, "conversations")
                 token = await self._connection.call("hget", key, id)
@@ -129,14 +129,6 @@ class RedisStore:
         for place, batches in zip(places, await transact(*reads), strict=True):
             outcomes[place] = batches[0][1][b"entries"] if batches else None
         return outcomes
-
-    async def _find_answer(self, session: str, id: str) -> bytes | None:
-        call, journal = self._connection.call, self._key(session, "journal")
-        number = await call("zscore", self._key(session, "answers"), id)
-        if number is None:
-            return None
-        batches = await call("xrange", journal, int(number), int(number))
-        return batches[0][1][b"entries"] if batches else None
 
     async def keep(self, session: SharedSession) -> None:
         commands: list[Command] = []
