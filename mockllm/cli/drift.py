@@ -16,12 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from mockllm.cli.options.parameters import path_arguments, read_scenarios
-from mockllm.cli.options.recording import (
-    redact_option,
-    redaction_rules,
-    services,
-    upstream_options,
-)
+from mockllm.cli.options.recording import redact_option, redaction_rules, services, upstream_options
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import UsageError
 from mockllm.core.pairs import read_pair

@@ -38,12 +38,7 @@ from mockllm.cli.options.recording import (
     upstream_options,
 )
 from mockllm.cli.serving.cassettes import ScenarioSources, cassettes_of
-from mockllm.cli.serving.listening import (
-    Loop,
-    listening_options,
-    pause_collection,
-    run_server,
-)
+from mockllm.cli.serving.listening import Loop, listening_options, pause_collection, run_server
 from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.core.errors import UsageError

@@ -126,9 +126,7 @@ def _cassette_name(item: pytest.Item) -> str:
 def _watch_vcr() -> None:
     """Notes the cassettes that are opened and the answers that are played."""
     from vcr.cassette import Cassette  # type: ignore[import-untyped]
-    from vcr.errors import (  # type: ignore[import-untyped]
-        CannotOverwriteExistingCassetteException,
-    )
+    from vcr.errors import CannotOverwriteExistingCassetteException  # type: ignore[import-untyped]
     from vcr.record_mode import RecordMode  # type: ignore[import-untyped]
 
     load, play = Cassette.load, Cassette.play_response

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.config import file_key
-from mockllm.cli.options.parameters import (
-    API,
-    ProgramCommand,
-    collect,
-    scenarios_option,
-    together,
-)
+from mockllm.cli.options.parameters import API, ProgramCommand, collect, scenarios_option, together
 
 if TYPE_CHECKING:
     from mockllm.cli.check.options import ReportOptions

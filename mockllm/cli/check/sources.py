@@ -14,11 +14,7 @@ from mockllm.checking.cases.compile import cases, plain_forms
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
-from mockllm.cli.check.plan import (
-    Plan,
-    attach_client,
-    empty_results,
-)
+from mockllm.cli.check.plan import Plan, attach_client, empty_results
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.output import echo
 from mockllm.conformance.case_names import choose
