@@ -18,7 +18,7 @@ import click
 from mockllm.cli.options.parameters import path_arguments, read_scenarios
 from mockllm.cli.options.recording import redact_option, redaction_rules, services, upstream_options
 from mockllm.cli.terminal.output import echo
-from mockllm.core.errors import UsageError
+from mockllm.core.errors import RequestError, UsageError
 from mockllm.core.pairs import read_pair
 from mockllm.core.text import quantity
 
@@ -150,11 +150,10 @@ def _destinations(
     sent: Sent = []
     failed: list[RecordingNote] = []
     for request in chosen.requests:
-        place = places.of(request.recording.tape.exchange)
-        if isinstance(place, str):
-            failed.append(RecordingNote(request.recording.name, place))
-        else:
-            sent.append((request, place))
+        try:
+            sent.append((request, places.of(request.recording.tape.exchange)))
+        except RequestError as error:
+            failed.append(RecordingNote(request.recording.name, error.message))
     return sent, failed
 
 

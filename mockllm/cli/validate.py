@@ -74,7 +74,7 @@ def validate(
     scenarios: tuple[Scenario, ...] = ()
     problems: tuple[Problem, ...] = ()
     try:
-        scenarios = read_scenarios(paths, _warn)
+        scenarios = read_scenarios(paths, lambda flaw: echo(f"warning: {flaw}", err=True))
         problems = (*_broken_tapes(scenarios), *_too_old(scenarios, max_age))
     except ScenarioError as error:
         problems = error.problems
@@ -87,10 +87,6 @@ def validate(
             echo(loss)
         echo(_summary(scenarios, problems))
     context.exit(1 if problems else 0)
-
-
-def _warn(warning: Problem) -> None:
-    echo(f"warning: {warning}", err=True)
 
 
 def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:

@@ -191,7 +191,8 @@ def _acceptable_outcome(
     if wrong_types or got.errors:
         return ""
     for outcome in case.tolerated:
-        other = replace(case, expected=outcome, finish_values=_finish_values(case, outcome))
+        finish_values = case.finish_values if outcome.finish is not None else frozenset()
+        other = replace(case, expected=outcome, finish_values=finish_values)
         if not from_expected(other, got, policy):
             return f"the acceptable outcome {describe(outcome)}"
     if case.reaction != "either" or case.invariant not in _ABOUT_ARGUMENTS:
@@ -214,10 +215,6 @@ def _in_other_order(case: Case, got: Outcome) -> str:
         and Counter(getattr(got, name)) == Counter(getattr(case.expected, name))
     ]
     return f"{', '.join(names)} in the order of arrival" if names else ""
-
-
-def _finish_values(case: Case, outcome: Outcome) -> frozenset[str]:
-    return case.finish_values if outcome.finish is not None else frozenset()
 
 
 def _calls_under_policy(case: Case, got: Outcome, policy: Policy) -> tuple[tuple[Call, ...], str]:

@@ -93,7 +93,7 @@ def _beside_errors(
         if not follows(difference, case, got)
     ]
     calls = [difference for difference in found if difference.subject == "tool_calls"]
-    if calls and _names_a_call(case, got):
+    if calls and any(is_about_call(trouble, case) for trouble in got.errors):
         # An error that names a call: what is wrong with the call is its likely cause.
         errors = [
             error if error.field == "crash" or error.conclusive else _caused_by(error, calls[0])
@@ -105,10 +105,6 @@ def _beside_errors(
 def _caused_by(error: Difference, call: Difference) -> Difference:
     alternatives = (*call.alternatives, error.invariant, *error.alternatives)
     return replace(error, invariant=call.invariant, alternatives=alternatives)
-
-
-def _names_a_call(case: Case, got: Outcome) -> bool:
-    return any(is_about_call(trouble, case) for trouble in got.errors)
 
 
 def follows(difference: Difference, case: Case, got: Outcome) -> bool:

@@ -177,7 +177,7 @@ def canonical(value: Any) -> str:
     `1` and `1.0` are one number in JSON; `1` and `true` are two values, although Python compares
     them as equal.
     """
-    return json.dumps(_numbers(value), sort_keys=True, default=_foreign_value)
+    return json.dumps(_numbers(value), sort_keys=True, default=lambda it: ["not JSON", repr(it)])
 
 
 def canonical_text(text: str) -> str:
@@ -196,7 +196,3 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(_numbers, value))
     return value
-
-
-def _foreign_value(value: object) -> list[str]:
-    return ["not JSON", repr(value)]

@@ -43,11 +43,6 @@ _NO_ARGUMENTS = re.compile(
 """What parsers of JSON raise on null and on an empty text."""
 
 
-def about_framing(trouble: Trouble) -> bool:
-    """Whether an error may come from bytes that were cut or decoded in the wrong way."""
-    return _FRAMING.search(trouble.message) is not None
-
-
 def exception_invariant(trouble: Trouble, case: Case) -> tuple[str | None, bool]:
     """The invariant that an exception points to by itself, and whether it is certain.
 
@@ -127,7 +122,7 @@ def _difference(
         *(["text-accumulates"] if cut and within_text else []),
         *(["finish-and-usage"] if cut else []),
         *(causes := _possible_causes(case, excluded)),
-        *(["framing-read"] if about_framing(trouble) else []),
+        *(["framing-read"] if _FRAMING.search(trouble.message) else []),
         *([] if causes else ["null-tolerant"]),
     ]
     return Difference(

@@ -118,7 +118,8 @@ def is_passed_over(case: Case, level: Level, at: int) -> bool:
     else:
         frames = PROTOCOLS[case.api].usual.readable(b"".join(case.chunks[: at + 1]))
         value = json_value(frames[-1].data) if frames else None
-    return _kind(value) in _empty_kinds(b"".join(case.chunks), case.api)
+    kind = _kind(value)
+    return bool(kind) and _kinds(b"".join(case.chunks), case.api).get(kind, False)
 
 
 def names_what_is_passed_over(case: Case, text: str) -> bool:
@@ -145,10 +146,6 @@ def _passed_over_types(data: bytes, api: str) -> set[str]:
     others = {type for kind, empty in kinds.items() if not empty for type in kind}
     empty = [kind for kind in kinds if kind and kinds[kind]]
     return {kind[-1] for kind in empty} | {type for kind in empty for type in kind} - others
-
-
-def _empty_kinds(data: bytes, api: str) -> frozenset[_Kind]:
-    return frozenset(kind for kind, empty in _kinds(data, api).items() if kind and empty)
 
 
 @lru_cache(maxsize=256)

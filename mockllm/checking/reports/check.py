@@ -40,7 +40,7 @@ def reproduction(
         client: the function or class that makes the probe.
     """
     case = failure.shrunk or failure.case
-    module, _, name = import_path(client).partition(":")
+    module, name = client.__module__, client.__qualname__
     stem = re.sub(r"[^a-z0-9]+", "-", f"{failure.invariant} {case.name}".lower()).strip("-")[:80]
     # The scenario keeps its name: the ids in the stream are derived from it.
     scenario = replace(case.scenario, apis=(case.api,))
@@ -69,11 +69,6 @@ def _policy_argument(policy: Policy | None) -> str:
             source = f"frozenset({sorted(value)})" if isinstance(value, frozenset) else repr(value)
             arguments.append(f"{field.name}={source}")
     return f", policy=Policy({', '.join(arguments)})"
-
-
-def import_path(client: Callable[..., Any]) -> str:
-    """The import path of a class or function, as `module:name`."""
-    return f"{client.__module__}:{client.__qualname__}"
 
 
 _OF_BODIES = "stream-equals-body"

@@ -51,29 +51,31 @@ class Destinations:
         self._environment = environment
         self._headers = headers
 
-    def of(self, exchange: Captured) -> Destination | str:
-        """Where the request of an exchange goes; a text says why nowhere."""
+    def of(self, exchange: Captured) -> Destination:
+        """Where the request of an exchange goes.
+
+        Raises:
+            RequestError: nowhere, and why.
+        """
         url = without_secrets(exchange.url)
-        try:
-            protocol = self._protocol(exchange)
-        except RequestError as error:
-            return error.message
+        protocol = self._protocol(exchange)
         if protocol is None:
-            return f"no service is known at {exchange.host}; name it: --upstream API=URL"
-        kept = tuple(pair for pair in exchange.request_headers if _is_sent(*pair))
-        named = self._services.serves(protocol)
-        if named:
+            raise RequestError(
+                f"no service is known at {exchange.host}; name it: --upstream API=URL"
+            )
+        kept = tuple(
+            (name, value)
+            for name, value in exchange.request_headers
+            if name not in _OF_CONNECTION and not placeholder_spans(value)
+        )
+        if self._services.serves(protocol):
             parts = urlsplit(url)
             target = parts.path + (f"?{parts.query}" if parts.query else "")
             url = self._services.url(protocol, target)
             if self._headers:
-                own = self._own_headers()
-                return own if isinstance(own, str) else Destination(url, _merge_headers(own, kept))
-        key = self._key(protocol, url)
-        if isinstance(key, str):
-            return key
+                return Destination(url, _merge_headers(self._own_headers(), kept))
         required = tuple(protocol.client.headers.items())
-        return Destination(url, _merge_headers(key, kept, required))
+        return Destination(url, _merge_headers(self._key(protocol, url), kept, required))
 
     def _protocol(self, exchange: Captured) -> WireProtocol | None:
         protocol = detect_api(exchange).protocol
@@ -87,28 +89,24 @@ class Destinations:
         known = PROTOCOLS.values() if protocol is None else (protocol,)
         return next((api for api in known if defines(api, exchange.url)), None)
 
-    def _own_headers(self) -> Pairs | str:
+    def _own_headers(self) -> Pairs:
         missing = [name for name in self._headers.values() if not self._environment.get(name)]
         if missing:
-            return f"the variable {missing[0]} is not set"
+            raise RequestError(f"the variable {missing[0]} is not set")
         return tuple((name, self._environment[key]) for name, key in self._headers.items())
 
-    def _key(self, protocol: WireProtocol, url: str) -> Pairs | str:
+    def _key(self, protocol: WireProtocol, url: str) -> Pairs:
         """The header for the key, with that of the environment; () for an API without keys."""
         places = [pair for pair in protocol.client.headers.items() if MOCK_KEY in pair[1]]
         names = protocol.address.env.keys
         keys = (self._environment.get(name) for name in names)
         key = next((key for key in keys if key and key != MOCK_KEY), MOCK_KEY)
         if places and key == MOCK_KEY and not is_this_machine(urlsplit(url).hostname or ""):
-            return f"there is no key for {protocol.name}: set {' or '.join(names)}"
+            raise RequestError(f"there is no key for {protocol.name}: set {' or '.join(names)}")
         return tuple((name, value.replace(MOCK_KEY, key)) for name, value in places)
 
 
 _OF_CONNECTION = frozenset({"host", "content-length", "accept-encoding", "content-encoding"})
-
-
-def _is_sent(name: str, value: str) -> bool:
-    return name not in _OF_CONNECTION and not placeholder_spans(value)
 
 
 def _merge_headers(*headers: Pairs) -> Pairs:

@@ -14,7 +14,7 @@ from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.play.tapes.captured import Captured
-from mockllm.scenario.model import Api, Scenario
+from mockllm.scenario.model import Api
 from mockllm.scenario.part_model import frame_apis
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import dumps
@@ -75,8 +75,5 @@ def _answers(api: Api, *, streamed: bool) -> Iterator[tuple[AnswerShape, bool]]:
             chunks = (TimedBytes(0, json_bytes(dumps(case.body))),)
             headers = (("content-type", "application/json"), *headers)
         exchange = Captured("", "", (), b"", answer.status, headers, chunks)
-        yield answer_shape(exchange, protocol, streamed=streamed), _is_encoded(case.scenario)
-
-
-def _is_encoded(scenario: Scenario) -> bool:
-    return not any(frame_apis(turn.reply) for turn in scenario.turns)
+        written_out = any(frame_apis(turn.reply) for turn in case.scenario.turns)
+        yield answer_shape(exchange, protocol, streamed=streamed), not written_out

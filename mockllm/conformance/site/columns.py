@@ -313,7 +313,7 @@ def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
         "mistakes_marks": mistakes,
         "mistakes": [(mark.key, mark.word) for mark in mistakes],
         "apis": list(dict.fromkeys((column.results.api, column.api) for column in columns)),
-        "languages": sorted({(_language(column), _language(column)) for column in columns}),
+        "languages": [(name, name) for name in sorted(set(map(_language, columns)))],
         "empty": Cell(None),
         "client_href": _anchor if alone else (lambda column: f"clients/{column.key}.html"),
         "cell_href": (lambda column, _: _anchor(column)) if alone else _cell,

@@ -74,7 +74,7 @@ class Pages:
             "versions": ", ".join(versions),
             "marks": list(MARKS.values()),
             "measured": self._measurement,
-            "who": "gateway" if all(map(_is_gateway, results)) else "client",
+            "who": "gateway" if all(r.level == GATEWAY_LEVEL for r in results) else "client",
         }
 
     def _column_rows(self, column: Column) -> list[Row]:
@@ -293,7 +293,3 @@ def _case_summary(rows: Sequence[Row]) -> str:
     if not judged:
         return "Nothing was judged in this case."
     return f"{wrong} of {judged} that were judged get it wrong."
-
-
-def _is_gateway(results: Results) -> bool:
-    return results.level == GATEWAY_LEVEL

@@ -319,7 +319,8 @@ class MockServer:
         self._parts.readiness.stopping = True
         self._parts.view.close()
         try:
-            await self._grace()
+            if streaming := set(self._parts.streaming):
+                await asyncio.wait(streaming, timeout=self.options.grace)
         finally:
             self._parts.delivery.log.cutting = True
         for task in tuple(self._parts.streaming):
@@ -334,11 +335,6 @@ class MockServer:
         await self._parts.sources.close()
         if self._parts.state is not None:
             self.lost = await self._parts.state.close()
-
-    async def _grace(self) -> None:
-        streaming = set(self._parts.streaming)
-        if streaming:
-            await asyncio.wait(streaming, timeout=self.options.grace)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         answer = self._parts.handler.handle

@@ -3,8 +3,11 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from mockllm.conformance.drift.destinations import Destinations
 from mockllm.conformance.drift.selection import TapeOfTurn, select, without_secrets
+from mockllm.core.errors import RequestError
 from mockllm.play.tapes.captured import Tape
 from tests.conformance.drift.service import exchange
 
@@ -92,15 +95,17 @@ def test_a_key_goes_to_the_service_of_its_api_alone():
     groq = replace(ours, url="https://api.groq.com/openai/v1/chat/completions")
     place = Destinations({}, environment, {}).of(ours)
     assert (place.url, dict(place.headers)["authorization"]) == (URL, "Bearer sk-real")
-    assert "--upstream" in Destinations({}, environment, {}).of(groq)
-    assert Destinations({}, {}, {}).of(ours) == "there is no key for chat: set OPENAI_API_KEY"
+    with pytest.raises(RequestError, match="--upstream"):
+        Destinations({}, environment, {}).of(groq)
+    with pytest.raises(RequestError, match="there is no key for chat: set OPENAI_API_KEY"):
+        Destinations({}, {}, {}).of(ours)
     named = {"chat": "https://api.groq.com/openai/v1"}
     place = Destinations(named, environment, {}).of(groq)
     assert (place.url, dict(place.headers)["authorization"]) == (groq.url, "Bearer sk-real")
     place = Destinations(named, environment, {"api-key": "MINE"}).of(groq)
     assert dict(place.headers) == {"content-type": "application/json", "api-key": "abc"}
-    missing = Destinations(named, environment, {"api-key": "OTHER"}).of(groq)
-    assert missing == "the variable OTHER is not set"
+    with pytest.raises(RequestError, match="the variable OTHER is not set"):
+        Destinations(named, environment, {"api-key": "OTHER"}).of(groq)
 
 
 def test_the_version_of_the_recording_stays():

@@ -75,9 +75,6 @@ class ModelFigures:
     output: Histogram = field(default_factory=partial(Histogram, TOKENS))
     whole: dict[str, Histogram] = field(default_factory=dict)
 
-    def note_whole(self, ending: str, seconds: float) -> None:
-        self.whole.setdefault(ending, Histogram(WHOLE)).note(seconds)
-
     def note_stream(self, made: Generated, whole: float, writes: Sequence[float]) -> None:
         """Counts the times of a stream that ended well.
 
@@ -153,7 +150,7 @@ class Models:
         ending = _ending(exchange, made)
         # The writes count from when the request came; the process may have read it later.
         whole = max(sent.duration, writes[-1] if writes else 0.0)
-        figures.note_whole(ending, whole)
+        figures.whole.setdefault(ending, Histogram(WHOLE)).note(whole)
         if made is None or status >= 400:
             return
         figures.input.note(made.usage.input)

@@ -247,7 +247,8 @@ class _Passage:
         recorder, method = self.proxy.recorder, self.request.method
         if recorder is None:
             return None
-        is_probe = not self.origin and _is_probe(method, self.arrival.target)
+        # As load balancers and starting scripts ask whether somebody listens.
+        is_probe = not self.origin and method in ("GET", "HEAD") and self.arrival.target == "/"
         if not self.is_websocket and not is_probe:
             return recorder
         source = f"{method} {shown_url(self.exchange.path)}"
@@ -424,9 +425,3 @@ def _not_answered(
 
 _WEBSOCKET = "a WebSocket is passed on, and not recorded"
 _PROBE = "a probe of the port is passed on, and not recorded: it asks for nothing"
-
-
-def _is_probe(method: str, target: str) -> bool:
-    """Whether a request only asks whether somebody listens, as load balancers and starting scripts
-    do."""
-    return method in ("GET", "HEAD") and target == "/"

@@ -309,8 +309,10 @@ def read_session_request(
         )
     named = fields.get("match")
     if named is not None and readable:
-        known = {scenario.name: scenario for scenario in scenarios}
-        _check_known(named, {**served(), **known} if with_served else known, problems)
+        names = [*(served() if with_served else ()), *(scenario.name for scenario in scenarios)]
+        if named not in names:
+            message = f"must be {_NAME} of the session, got {json.dumps(named)[:80]}"
+            problems.append(_problem("match", f"{message}; {_hint(named, dict.fromkeys(names))}"))
     if problems:
         raise SessionRequestError(problems)
     if named is None and own and not with_served:
@@ -362,12 +364,6 @@ def _only(scenarios: tuple[Scenario, ...]) -> str | None:
     if len(conversations) == 1 and conversations[0].match is None:
         return conversations[0].name
     return None
-
-
-def _check_known(name: str, known: Mapping[str, Scenario], problems: list[_Problem]) -> None:
-    if name not in known:
-        message = f"must be {_NAME} of the session, got {json.dumps(name)[:80]}"
-        problems.append(_problem("match", f"{message}; {_hint(name, known)}"))
 
 
 def _quirks(value: str | list[Any], problems: list[_Problem]) -> tuple[str, ...]:
@@ -433,13 +429,9 @@ def _scenarios(value: Any, problems: list[_Problem]) -> tuple[Scenario, ...]:
     except ScenarioError as error:
         places = [where for where, _ in texts]
         ordered = sorted(error.problems, key=lambda problem: places.index(problem.file))
-        problems += map(_setup_problem, ordered)
+        located = [asdict(problem) for problem in ordered]
+        problems += ({"field": fields.pop("file"), **fields} for fields in located)
         return ()
-
-
-def _setup_problem(problem: Problem) -> _Problem:
-    located = asdict(problem)
-    return {"field": located.pop("file"), **located}
 
 
 def _line(problem: Mapping[str, Any]) -> str:
