@@ -357,13 +357,16 @@ def served_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
     return read_scenarios(paths) if paths else ()
 
 
-def _share(value: str | float) -> float:
-    if isinstance(value, float):
-        return value
-    try:
-        return read_percent(value)
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} must be {error}") from None
+def _reader(read: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A callback that reads the value of an option, if it has one."""
+
+    def convert(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+        try:
+            return None if value is None else read(value)
+        except ValueError as error:
+            raise click.BadParameter(f"{value!r} must be {error}") from None
+
+    return convert
 
 
 def _plan(
@@ -399,7 +402,7 @@ fault_options = server_options(
     click.option(
         "--fault-rate",
         "rate",
-        type=_share,
+        callback=_reader(read_percent),
         metavar="PERCENT",
         help="How many answers have a fault, such as 10%; default: all, or with fault-burst none "
         "outside of bursts.",
@@ -478,13 +481,6 @@ latency_options = server_options(
 """Adds the options of latency."""
 
 
-def _duration(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    try:
-        return None if value is None else read_duration(value)
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} must be {error}") from None
-
-
 def _capacity(
     concurrent: int | None, queue: int | None, longest_wait: int | None
 ) -> dict[str, Any]:
@@ -504,7 +500,7 @@ capacity_options = server_options(
     file_key(
         "--queue-timeout",
         "longest_wait",
-        callback=_duration,
+        callback=_reader(read_duration),
         metavar="DURATION",
         help="How long a request waits at most, such as 10s; default: as long as it takes.",
     ),

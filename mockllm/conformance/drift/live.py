@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 
 from mockllm.conformance.drift.destinations import Destination
 from mockllm.conformance.drift.selection import LiveRequest, is_of_key, is_passing
@@ -53,7 +54,7 @@ async def send_all(
         answered(answer)
         return answer
 
-    async with Upstreams(trust_env=trust_env) as upstreams:
+    async with aclosing(Upstreams(trust_env=trust_env)) as upstreams:
         return await asyncio.gather(*(one(upstreams, *pair) for pair in requests))
 
 

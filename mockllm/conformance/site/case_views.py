@@ -134,7 +134,6 @@ _NAMES = {
     "errors": "errors reported",
     "opaque": "values to send back",
     "response_id": "id of the answer",
-    "model": "model",
 }
 _NO_PLACE = object()
 

@@ -50,12 +50,8 @@ class Hosts:
 
     def has_url(self, url: str) -> bool:
         """Whether requests to a URL are intercepted."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port or PORTS[parts.scheme]
-        except (ValueError, KeyError):
-            return False
-        return self.has(parts.hostname or "", port)
+        place = _place(url)
+        return place is not None and self.has(*place)
 
     @staticmethod
     def names_this_machine(pattern: str) -> bool:
@@ -83,16 +79,17 @@ def is_host(text: str) -> bool:
 
 def patterns_of(urls: Iterable[str]) -> tuple[str, ...]:
     """The patterns of the hosts of URLs, with their ports; of what is no URL, none."""
-    patterns = []
-    for url in urls:
-        try:
-            parts = urlsplit(url)
-            port = parts.port or PORTS[parts.scheme]
-        except (ValueError, KeyError):
-            continue
-        if parts.hostname:
-            patterns.append(f"{netloc('', parts.hostname, None)}:{port}".lower())
-    return tuple(patterns)
+    places = filter(None, map(_place, urls))
+    return tuple(f"{netloc('', host, None)}:{port}".lower() for host, port in places if host)
+
+
+def _place(url: str) -> tuple[str, int] | None:
+    """Host and port of a URL; None of what is no URL."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "", parts.port or PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        return None
 
 
 def known_hosts() -> tuple[str, ...]:

@@ -133,4 +133,5 @@ def test_regions_of_one_service():
     recorded = taped(exchange(url, body, ANSWER), "bedrock").tape.exchange
     assert Destinations({}, {}, {}).of(recorded).url == url
     elsewhere = replace(recorded, url=url.replace("amazonaws.com", "amazonaws.com.evil.example"))
-    assert "--upstream" in Destinations({}, {}, {}).of(elsewhere)
+    with pytest.raises(RequestError, match="--upstream"):
+        Destinations({}, {}, {}).of(elsewhere)

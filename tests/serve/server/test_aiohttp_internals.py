@@ -22,6 +22,7 @@ import mockllm
 from mockllm.serve.server.http.aiohttp_internals import (
     BodyError,
     ServiceConnection,
+    WrittenResponse,
     close_after_last,
     connection_of,
     drain,
@@ -31,7 +32,6 @@ from mockllm.serve.server.http.aiohttp_internals import (
     low_level_server,
     observe_connections,
     take_no_more_requests,
-    written_response,
 )
 from tests.timeouts import GIVE_UP
 
@@ -320,7 +320,7 @@ def test_a_client_that_ends_its_side_is_answered():
         await asyncio.sleep(0)
         request.transport.write(ANSWER)
         close_after_last(request)
-        return written_response(keep_alive=True)
+        return WrittenResponse(keep_alive=True)
 
     async def answers(*parts):
         async with serving(handler) as (_, port), connected(port) as (reader, writer):
@@ -340,7 +340,7 @@ def test_a_client_that_ends_its_side_is_answered():
 def test_a_written_response_adds_nothing():
     """Exactly the bytes that the handler writes are sent, for each request of a connection. The
     connection is kept or closed as the response requires."""
-    stays, ends = written_response(keep_alive=True), written_response(keep_alive=False)
+    stays, ends = WrittenResponse(keep_alive=True), WrittenResponse(keep_alive=False)
     responses = iter([stays, stays, ends])
 
     async def handler(request):
@@ -429,7 +429,7 @@ async def draining(client):
         await asyncio.wait({task}, timeout=0)
         waiting.set_result((task, task.done()))
         await asyncio.wait({task})
-        return written_response(keep_alive=False)
+        return WrittenResponse(keep_alive=False)
 
     async with serving(handler) as (_, port), connected(port) as (reader, writer):
         writer.write(GET)

@@ -156,7 +156,8 @@ def test_the_number_of_series_is_bounded():
 def test_figures_of_processes_add_up():
     """Processes that are one server hand their figures over as JSON values, and they are added."""
     metrics = Figures()
-    metrics.late.note(0.02, 3)
+    for _ in range(3):
+        metrics.late.note(0.02)
     metrics.late.note(-0.001)
     metrics.late.note(1000)
     metrics.note_store_error()

@@ -460,8 +460,15 @@ async def take_no_more_requests(server: web.Server) -> None:
     server.pre_shutdown()
 
 
-class _Written(web.StreamResponse):
-    """A response that does nothing when aiohttp begins or ends it."""
+class WrittenResponse(web.StreamResponse):
+    """The response of a handler that has written its whole answer to `request.transport`: it does
+    nothing when aiohttp begins or ends it.
+
+    The documented way is a `StreamResponse` that is prepared and written to; it makes a new head
+    for each answer and costs as much as all the rest of a request. A handler has to return a
+    response all the same; that `prepare` and `write_eof` may do nothing is not documented. The
+    response has no state, so that one does for all requests.
+    """
 
     def __init__(self, *, keep_alive: bool) -> None:
         super().__init__()
@@ -478,22 +485,11 @@ class _Written(web.StreamResponse):
         return None
 
 
-def written_response(*, keep_alive: bool) -> web.StreamResponse:
-    """The response of a handler that has written its whole answer to `request.transport`.
-
-    The documented way is a `StreamResponse` that is prepared and written to; it makes a new head
-    for each answer and costs as much as all the rest of a request. A handler has to return a
-    response all the same; that `prepare` and `write_eof` may do nothing is not documented. The
-    response has no state, so that one does for all requests.
-    """
-    return _Written(keep_alive=keep_alive)
-
-
 async def drain(request: web.BaseRequest) -> None:
     """Waits until the client has read so much that `request.transport` takes more.
 
     `StreamResponse.write` waits after what was written through it, which the answers of mockllm
-    are not (see `written_response`). `BaseRequest.writer` is not documented.
+    are not (see `WrittenResponse`). `BaseRequest.writer` is not documented.
     """
     await request.writer.drain()
 

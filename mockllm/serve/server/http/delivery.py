@@ -28,13 +28,13 @@ from mockllm.play.replay.compilation.http_answer import (
     without_body,
 )
 from mockllm.play.replay.sessions.exchange import Sent
-from mockllm.serve.server.http.aiohttp_internals import awaits_more, written_response
+from mockllm.serve.server.http.aiohttp_internals import WrittenResponse, awaits_more
 from mockllm.serve.server.http.connection_faults import close_at_next_request
 from mockllm.serve.server.http.pacing import Paced, Pacer
 from mockllm.serve.server.http.sending import WATER, break_off, drain_or_leave, end_early, send
 
-KEEP_ALIVE = written_response(keep_alive=True)
-CLOSE = written_response(keep_alive=False)
+KEEP_ALIVE = WrittenResponse(keep_alive=True)
+CLOSE = WrittenResponse(keep_alive=False)
 
 _NO_FAULT = Transmission(200, (), (), True)
 
@@ -113,9 +113,9 @@ async def deliver(
             await drain_or_leave(request, sent)
         return writer.response
     # Lateness is counted of what has times: an answer without has a pacer of its own.
-    counted = pacer is not None and (timed or answer.fault is not None)
+    counting = pacer if timed or answer.fault is not None else None
     await writer.write(
-        pacer if counted and pacer is not None else Pacer(),
+        counting or Pacer(),
         speed=speed if timed and answer.fault is None else 1.0,
         timed=timed or answer.fault is not None,
         separate=answer.segmented or not timed,

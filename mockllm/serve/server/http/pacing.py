@@ -60,8 +60,8 @@ took the last time, in seconds, at most and at least. So neither can hold up the
 
 _NEVER = 1 << 62
 
-Late = Callable[[float, int], None]
-"""Is called with the seconds by which parts were late, and with the number of those parts."""
+Late = Callable[[float], None]
+"""Is called with the seconds by which a part was late."""
 
 
 @dataclass(slots=True)
@@ -249,7 +249,7 @@ class Pacer:
         times, passed = paced.times, (now - stream.start) * stream.rate
         count = len(times)
         if self._late is not None:
-            self._late((passed - times[index]) / stream.rate, 1)
+            self._late((passed - times[index]) / stream.rate)
         size = len(paced.parts[index])
         index += 1
         if index < count and times[index] <= passed and not paced.separate:
@@ -278,7 +278,7 @@ class Pacer:
         times, ends, bound = paced.times, paced.ends, stream.begin + WATER
         while index < len(times) and times[index] <= passed and ends[index] <= bound:
             if self._late is not None:
-                self._late((passed - times[index]) / stream.rate, 1)
+                self._late((passed - times[index]) / stream.rate)
             index += 1
         return index
 

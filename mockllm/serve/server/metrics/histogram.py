@@ -25,11 +25,11 @@ class Histogram:
     def __post_init__(self) -> None:
         self.counts = self.counts or [0] * (len(self.bounds) + 1)
 
-    def note(self, value: float, times: int = 1) -> None:
-        """Counts a value so many times."""
-        self.counts[bisect_left(self.bounds, value)] += times
+    def note(self, value: float) -> None:
+        """Counts a value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
         if value > 0:
-            self.total += value * times
+            self.total += value
 
     @property
     def count(self) -> int:

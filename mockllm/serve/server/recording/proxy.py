@@ -121,7 +121,7 @@ class Proxy:
         try:
             if self.passing:
                 await asyncio.wait(self.passing)
-            await self.upstreams.close()
+            await self.upstreams.aclose()
         finally:  # also where no one waits for it: its process must end
             if self.recorder is not None:
                 await self.recorder.close()

@@ -40,7 +40,7 @@ class Relay:
     async def close(self) -> None:
         """Ends the connections to the servers."""
         if self._upstreams is not None:
-            await self._upstreams.close()
+            await self._upstreams.aclose()
 
     async def answer(self, request: web.BaseRequest, origin: str) -> web.StreamResponse:
         """Answers a request with the answer of a server.

@@ -13,7 +13,6 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Self
 
 import aiohttp
 from multidict import CIMultiDict
@@ -210,15 +209,9 @@ class Upstreams:
             raise UpstreamError(_reason(error)) from error
         return Upstream(response, context.sent)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Ends all connections."""
         await self._session.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
 
 def _reason(error: Exception) -> str:

@@ -79,6 +79,10 @@ class RedisConnection:
         """The time of the server, in seconds."""
         return time.time() + self.clock_offset
 
+    def lasting(self, name: str, key: str, *args: Any, **options: Any) -> tuple[Command, Command]:
+        """A command that writes to a key, and the one by which the key expires."""
+        return command(name, key, *args, **options), command("expire", key, self.ttl)
+
     async def run(self, work: Callable[[], Awaitable[Any]]) -> Any:
         """Does `work` and returns its result.
 
@@ -190,8 +194,7 @@ class RedisProcesses:
         self._run = run
         await connection.transact(
             command("zadd", connection.key("processes"), {self._process: connection.now}),
-            command("hset", connection.key("runs"), self._process, run),
-            command("expire", connection.key("runs"), connection.ttl),
+            *connection.lasting("hset", connection.key("runs"), self._process, run),
         )
 
     async def _server_run(self) -> str:
@@ -282,10 +285,8 @@ class RedisProcesses:
         commands: list[Command] = [
             command("zrem", key("processes"), *names),
             command("hdel", key("runs"), *names),
-            command("zadd", key("ended"), dict.fromkeys(names, at)),
-            command("expire", key("ended"), connection.ttl),
+            *connection.lasting("zadd", key("ended"), dict.fromkeys(names, at)),
         ]
         if unseen:
-            commands.append(command("zadd", key("ended-unseen"), dict.fromkeys(unseen, at)))
-            commands.append(command("expire", key("ended-unseen"), connection.ttl))
+            commands += connection.lasting("zadd", key("ended-unseen"), dict.fromkeys(unseen, at))
         await connection.transact(*commands)

@@ -134,8 +134,7 @@ class RedisStore:
         commands: list[Command] = []
         if session.tokens:
             key = self._key(session.name, "conversations")
-            commands.append(command("hset", key, mapping=session.tokens))
-            commands.append(command("expire", key, self._connection.ttl))
+            commands += self._connection.lasting("hset", key, mapping=session.tokens)
         if session.deleted:
             commands.append(command("zrem", self._key(session.name, "answers"), *session.deleted))
         if session.unused:
@@ -156,14 +155,11 @@ class RedisStore:
     # The journal
 
     async def mark(self, session: str, mark: str) -> None:
-        now, ttl, facts = self._connection.now, self._connection.ttl, self._key(session, "facts")
-        marks = self._key(session, "marks")
+        now, lasting = self._connection.now, self._connection.lasting
         await self._connection.transact(
             command("zadd", self._key("sessions"), {session: now}, gt=True),  # never back
-            command("hsetnx", facts, "begun", now),
-            command("expire", facts, ttl),
-            command("sadd", marks, mark),
-            command("expire", marks, ttl),
+            *lasting("hsetnx", self._key(session, "facts"), "begun", now),
+            *lasting("sadd", self._key(session, "marks"), mark),
         )
 
     async def append(self, batches: Sequence[Batch]) -> Totals:
@@ -212,9 +208,8 @@ class RedisStore:
             *self._remove(session),
             *await self._clear_ended(session),
             command("hdel", self._key(session, "setup"), "body"),
-            command("zadd", evicted, {session: self._connection.now}),
+            *self._connection.lasting("zadd", evicted, {session: self._connection.now}),
             command("zremrangebyrank", evicted, 0, -MOST_NAMES - 1),
-            command("expire", evicted, self._connection.ttl),
         )
 
     # Sessions
@@ -289,8 +284,7 @@ class RedisStore:
             *await self._clear_ended(session),
             command("zrem", self._key("evicted"), session),
             command("zadd", self._key("sessions"), {session: now}),
-            command("hset", self._key(session, "facts"), "begun", now),
-            command("expire", self._key(session, "facts"), self._connection.ttl),
+            *self._connection.lasting("hset", self._key(session, "facts"), "begun", now),
         )
 
     async def _clear_ended(self, session: str) -> tuple[Command, ...]:
