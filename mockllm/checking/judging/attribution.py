@@ -16,6 +16,7 @@ Each difference is attributed by itself: a case with two of them may have two in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -49,25 +50,18 @@ _OTHER_THAN_CALLS = frozenset(
 )
 _END = frozenset({"finish", "usage"})
 
+_OF_ARGUMENTS = frozenset({"arguments-concatenate", "malformed-contained", "zero-arguments"})
+_OF_CALLS = frozenset(
+    {"order-by-index", "surface-once", "surface-complete", "id-kept", "name-kept", "missing-id"}
+    | {"unknown-tool", *_OF_ARGUMENTS}
+)
+
 _UNRELATED: dict[str, frozenset[str]] = {
-    "arguments-concatenate": _OTHER_THAN_CALLS,
-    "order-by-index": _OTHER_THAN_CALLS,
-    "surface-once": _OTHER_THAN_CALLS,
-    "surface-complete": _OTHER_THAN_CALLS,
-    "id-kept": _OTHER_THAN_CALLS,
-    "name-kept": _OTHER_THAN_CALLS,
-    "zero-arguments": _OTHER_THAN_CALLS,
-    "malformed-contained": _OTHER_THAN_CALLS,
-    "missing-id": _OTHER_THAN_CALLS,
-    "unknown-tool": _OTHER_THAN_CALLS,
-    "text-accumulates": _END,
-    "delta-first": _END,
+    **dict.fromkeys(_OF_CALLS, _OTHER_THAN_CALLS),
+    **dict.fromkeys(("text-accumulates", "delta-first"), _END),
 }
 """The fields of an outcome that an invariant cannot explain: a quirk of names does not make a
 client lose the finish."""
-
-
-_OF_ARGUMENTS = frozenset({"arguments-concatenate", "malformed-contained", "zero-arguments"})
 
 
 def attribute(
@@ -219,18 +213,14 @@ def _of_quirk(
     for difference in new:
         if same_events and difference.field != "chunk":
             yield AttributedDifference(case, difference, case.invariant, certain=True)
-        elif difference.conclusive:
-            yield AttributedDifference(case, difference, difference.invariant, certain=True)
-        elif (
-            difference.field in EXCEPTIONS
-            and difference.recognised
-            and case.invariant not in SPECIFIC
-        ):
-            yield AttributedDifference(case, difference, difference.invariant)
-        elif any_related and not by_bytes and difference.field != "chunk":
+            continue
+        known = difference.recognised and case.invariant not in SPECIFIC
+        decides = difference.conclusive or (known and difference.field in EXCEPTIONS)
+        if any_related and not by_bytes and not decides and difference.field != "chunk":
             yield AttributedDifference(case, difference, case.invariant)
         else:
-            yield AttributedDifference(case, difference, difference.invariant)
+            certain = difference.conclusive
+            yield AttributedDifference(case, difference, difference.invariant, certain=certain)
 
 
 def _same_events(case: Case) -> bool:
@@ -368,10 +358,8 @@ def fewest_names(plain: list[AttributedDifference]) -> list[AttributedDifference
             item if item.invariant == common else replace(item, invariant=common, secondary=True)
             for item in plain
         ]
-    counts: dict[str, int] = {}
-    for item in plain:
-        counts[item.invariant] = counts.get(item.invariant, 0) + 1
-    for name in sorted(counts, key=lambda name: counts[name]):
+    counts = Counter(item.invariant for item in plain)
+    for name in sorted(counts, key=counts.__getitem__):
         others = _no_rarer(plain, name)
         better = {
             index: _other_name(one, others)

@@ -102,12 +102,9 @@ _WORKER = frozenset({"request", "skipped", "notice"})
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLOURS = {
     "played": "green",
-    "unmatched": "red",
-    "invalid": "red",
     "error": "yellow",
     "forwarded": "cyan",
-    "unknown route": "red",
-    "failed": "red",
+    **dict.fromkeys(("unmatched", "invalid", "unknown route", "failed"), "red"),
 }
 
 

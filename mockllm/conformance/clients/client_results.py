@@ -197,11 +197,8 @@ def _judged_or_not(row: CaseResult, case: Case) -> CaseResult:
 
 
 _FIELDS = {
-    "crash": "errors",
-    "error_message": "errors",
-    "unreported": "errors",
-    "chunk": "tool_calls",
-    "raw_arguments": "tool_calls",
+    **dict.fromkeys(("crash", "error_message", "unreported"), "errors"),
+    **dict.fromkeys(("chunk", "raw_arguments"), "tool_calls"),
 }
 
 

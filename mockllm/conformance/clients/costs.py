@@ -128,11 +128,7 @@ _FIELDS = (*FIELDS, *LABELS, "call_id", "raw_arguments")
 _OF_GROUP = {
     "signatures": ("opaque",),
     "usage": ("usage",),
-    "index": ("tool_calls",),
-    "ids": ("tool_calls",),
-    "names": ("tool_calls",),
-    "arguments": ("tool_calls",),
-    "calls": ("tool_calls",),
+    **dict.fromkeys(("index", "ids", "names", "arguments", "calls"), ("tool_calls",)),
 }
 
 

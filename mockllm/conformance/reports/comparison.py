@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from mockllm.checking.rules import COSTS, severity
 from mockllm.conformance.results import CaseResult, Results
 
 Direction = Literal["worse", "better", "other"]
+_DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ _MOST = 40
 def diff_text(changes: Diff) -> str:
     """A difference as text: what got worse, what got better, and what cannot be compared."""
     old, new, added = changes.old, changes.new, changes.added
-    worse, better, other = (changes.of(way) for way in ("worse", "better", "other"))
+    worse, better, other = map(changes.of, _DIRECTIONS)
     mistakes = [case for case in added if case.failed]
     same = len(new.cases) - len(added) - len(changes.changes)
     lines = [
@@ -189,9 +190,7 @@ def diff_json(changes: Diff) -> dict[str, Any]:
         "old": {"version": old.client.version, "date": old.date},
         "new": {"version": new.client.version, "date": new.date},
         "notes": list(changes.notes),
-        "worse": [_change_json(change) for change in changes.of("worse")],
-        "better": [_change_json(change) for change in changes.of("better")],
-        "other": [_change_json(change) for change in changes.of("other")],
+        **{way: list(map(_change_json, changes.of(way))) for way in _DIRECTIONS},
         "added": [{"case": case.case, **_verdict_json(case)} for case in changes.added],
         "removed": [case.case for case in changes.removed],
     }

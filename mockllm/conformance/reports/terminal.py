@@ -85,9 +85,7 @@ def _other(cases: Sequence[CaseResult]) -> Iterator[str]:
 def _why_other(case: CaseResult) -> str:
     if case.verdict == "adapter":
         return "raised by the adapter"
-    if case.verdict in ("not judged", "not applicable"):
-        return case.verdict
-    if case.verdict in ("non-strict", "informational"):
+    if case.verdict in ("not judged", "not applicable", "non-strict", "informational"):
         return case.verdict
     return "wrong in their plain form, too" if case.baseline else "allowed by the policy"
 
