@@ -34,6 +34,7 @@ from mockllm.record.recording.drafting.matches import MatchRule
 from mockllm.record.recording.finding import not_found, player_of, recorded_before
 from mockllm.record.recording.store.folder import Folder
 from mockllm.record.redaction.credentials import masked_url
+from mockllm.record.redaction.placeholders import placeholder_kinds
 from mockllm.record.redaction.redact import Redactor
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import match_key
@@ -74,10 +75,15 @@ _GENERIC = ("answer", "body", "output", "response", "stream")
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result for one exchange, or for a file without exchanges."""
+    """The result for one exchange, or for a file without exchanges.
+
+    Args:
+        hidden: what is hidden in the body of the answer; "" for nothing.
+    """
 
     line: Line
     request: str = ""
+    hidden: str = ""
 
     def __str__(self) -> str:
         request = f"  {self.request}" if self.request else ""
@@ -88,7 +94,8 @@ class ImportResult:
         """Why it was skipped; else what is notable besides scenario and turn, "" if nothing is."""
         if self.line.outcome == "skipped":
             return self.line.description
-        return self.line.description.partition("; ")[2]
+        hidden = f"hidden in its answer: {self.hidden}" if self.hidden else ""
+        return "; ".join(filter(None, (self.line.description.partition("; ")[2], hidden)))
 
     def _outcome(self) -> str:
         line = self.line
@@ -160,6 +167,7 @@ class _Batch:
         self._redactor = redactor
         self._join = join
         self._requests: dict[str, str] = {}
+        self._hidden: dict[str, str] = {}
         self._lines: list[Line] = []
         self.existing = folder.scenarios()
         self._keys = dict(_existing_keys(folder, self.existing))
@@ -219,9 +227,10 @@ class _Batch:
         if isinstance(entry, Unread):
             self._skip(entry.source, entry.reason, entry.request)
             return
-        request = f"{entry.method} {masked_url(entry.path) or '/'}"
+        request = _shown_request(entry)
         try:
             clean = self._redactor.exchange(entry)
+            request = _shown_request(clean)
             key = _key(clean.plain())
         except WireError as error:
             self._skip(entry.source, str(error), request)
@@ -231,6 +240,7 @@ class _Batch:
             self._skip(entry.source, "it is in the folder already", request)
             return
         self._requests[clean.source] = request
+        self._hidden[clean.source] = _hidden_in_answer(entry, clean)
         self._sent[clean.source] = entry
         number = clean.source.rpartition("#")[2]
         if number.isdigit():
@@ -300,12 +310,14 @@ class _Batch:
             return known, int(number) if number.isdigit() else 0
 
         return [
-            ImportResult(line, self._requests.get(line.source, ""))
+            ImportResult(
+                line, self._requests.get(line.source, ""), self._hidden.get(line.source, "")
+            )
             for line in sorted(self._lines, key=position)
         ]
 
 
-def totals(results: Iterable[ImportResult]) -> dict[str, int]:
+def totals(results: Sequence[ImportResult]) -> dict[str, int]:
     """How many exchanges have which outcome, and how many scenarios they became."""
     lines = [result.line for result in results]
     counts = Counter(line.outcome for line in lines)
@@ -315,18 +327,21 @@ def totals(results: Iterable[ImportResult]) -> dict[str, int]:
         "partial": counts["partial"],
         "skipped": counts["skipped"],
         "not_found": sum(bool(line.not_found) for line in lines),
+        "hidden": sum(bool(result.hidden) for result in results),
         "scenarios": len({line.scenario for line in lines if line.scenario}),
     }
 
 
-def summary(results: Iterable[ImportResult]) -> str:
+def summary(results: Sequence[ImportResult]) -> str:
     """The totals, as a line."""
     sums = totals(results)
     lost = f", {sums['not_found']} NOT FOUND AGAIN" if sums["not_found"] else ""
+    hidden = quantity(sums["hidden"], "answer")
     return (
         f"{quantity(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral, "
         f"{sums['partial']} in part, {sums['skipped']} skipped{lost}; "
         f"{quantity(sums['scenarios'], 'scenario')}"
+        f"{f'; {hidden} with hidden values' if sums['hidden'] else ''}"
     )
 
 
@@ -344,6 +359,19 @@ def _key(exchange: Captured) -> bytes:
     """A key that is equal for exchanges with the same request and the same body."""
     parts = (f"{exchange.method} {exchange.url}".encode(), exchange.request_body, exchange.body)
     return b"".join(sha256(part).digest() for part in parts)
+
+
+def _shown_request(exchange: Captured) -> str:
+    return f"{exchange.method} {masked_url(exchange.path) or '/'}"
+
+
+def _hidden_in_answer(before: Captured, after: Captured) -> str:
+    """What redaction has hidden in the body of an answer, counted by kind; "" for nothing."""
+    if before.body == after.body:
+        return ""
+    # A placeholder that is cut in fragments is in no text.
+    kinds = placeholder_kinds([after.plain().body.decode("latin-1")]) or {"secret": 1}
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
 def _common_folder(paths: Sequence[Path]) -> Path:

@@ -121,6 +121,28 @@ def test_a_secret_in_a_path_is_a_placeholder_of_the_route(tmp_path: Path, out: P
     assert not any(PATH_KEY.encode() in content for content in files_in(out).values())
 
 
+def test_the_line_of_an_exchange_shows_no_account(tmp_path: Path, out: Path) -> None:
+    """The id of a workspace is hidden in what is written, and so in what is printed."""
+    url = "https://api.odd.test/v1/organizations/workspaces/wrkspc_01JwQvzr7rXLA5AGx3/members"
+    got = exchange(b"", [b"{}"], url=url, headers=JSON)
+    (line,) = map(str, imported(out, cassette(tmp_path / "it.yaml", got)))
+    assert "wrkspc_01JwQvzr7rXLA5AGx3" not in line
+    assert "/workspaces/REDACTED-1" in line
+
+
+def test_what_is_hidden_in_an_answer_is_said(tmp_path: Path, out: Path) -> None:
+    """Such an answer is not as it was recorded; what is hidden of a request changes no answer. A
+    placeholder that is cut in fragments counts, too."""
+    file = cassette(
+        tmp_path / "it.yaml",
+        answer([user("who?")], "write to ann.lee@corp.io or bob.ray@corp.io"),
+        answer([user("who else?")], "write to ann.", "lee@corp.io"),
+        answer([user("I am ann.lee@corp.io")], "hello"),
+    )
+    hidden = [one.hidden for one in imported(out, file)]
+    assert hidden == ["2 e-mail address", "1 secret", ""]
+
+
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
