@@ -27,6 +27,12 @@ _STEP = 16
 _PREFIX = "|".join(map(re.escape, sorted(PREFIXES, key=len, reverse=True)))
 _ANY = re.compile(rf"(?:{_PREFIX})?{REDACTED_WORD}|{HIDDEN_ADDRESS}")
 _ONLY = re.compile(rf"(?:{_ANY.pattern})+")
+_OF_OTHERS = re.compile(
+    rf"(?:{_PREFIX})?(?:<[A-Z][A-Z_]*>|\[[A-Z][A-Z_]*\]|\{{\{{[A-Z][A-Z_]*\}}\}}"
+    r"|(?:[A-Z]+_)*(?:DUMMY|FILTERED|MASKED|REDACTED|SCRUBBED)(?:_[A-Z]+)*)"
+)
+"""As in `<OPENAI_API_KEY>` and `SCRUBBED_TOKEN`: capitals alone, which no key is made of."""
+
 _SHORTEST = len("REDACTED-1")
 _NUMBER = re.compile(r"(REDACTED|hidden)-(\d+)")
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
@@ -35,6 +41,11 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 def is_placeholder(text: str) -> bool:
     """Whether a text is nothing but placeholders."""
     return text == "REDACTED" or _ONLY.fullmatch(text) is not None
+
+
+def is_placeholder_of_others(text: str) -> bool:
+    """Whether a text is the placeholder of another recorder, and so no secret."""
+    return _OF_OTHERS.fullmatch(text) is not None
 
 
 def placeholder_spans(text: str) -> list[tuple[int, int]]:

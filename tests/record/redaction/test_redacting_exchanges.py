@@ -35,6 +35,26 @@ def exchange(
     return Captured("POST", url, sent, body, 200, headers, chunks, cut, source="x")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        "<OPENAI_ACCESS_TOKEN>",
+        "[ACCESS_TOKEN_OF_THE_TEST]",
+        "{{OPENAI_ACCESS_TOKEN_OF_US}}",
+        "SCRUBBED_SECRET_ACCESS_KEY",
+        "ya29.FILTERED_ACCESS_TOKEN_XXX",
+    ],
+)
+def test_a_placeholder_of_another_recorder_is_no_secret(placeholder: str) -> None:
+    """In a header, in a field and in a text; a pattern of the user finds it nevertheless."""
+    reply = json.dumps({"secretAccessKey": placeholder, "error": f"Wrong key: {placeholder}."})
+    sent = (("authorization", f"Bearer {placeholder}"),)
+    given = exchange(reply=reply.encode(), sent=sent)
+    assert Redactor().exchange(given).body == given.body
+    pattern = Redactor(Rules((re.escape(placeholder),)))
+    assert placeholder.encode() not in pattern.exchange(given).body
+
+
 # Rules
 
 

@@ -41,6 +41,7 @@ from mockllm.record.redaction.placeholders import (
     edited_view,
     edits,
     is_placeholder,
+    is_placeholder_of_others,
     placeholder_spans,
 )
 from mockllm.record.redaction.rules import Keep, run_search
@@ -132,7 +133,7 @@ class Finder:
 
     def _is_known(self, secret: str) -> bool:
         """Whether a secret from elsewhere is one: a user may keep it, or all of its kind."""
-        if is_placeholder(secret) or self._is_kept(secret):
+        if is_placeholder(secret) or is_placeholder_of_others(secret) or self._is_kept(secret):
             return False
         return not (self._detector.is_off(EMAIL) and is_address(secret))
 
@@ -246,7 +247,7 @@ class Finder:
     def _is_secret_field(self, name: str, text: str) -> bool:
         if not (field_is_secret(name, text) or is_named_key(name, text)):
             return False
-        if self._is_kept(text):
+        if is_placeholder_of_others(text) or self._is_kept(text):
             return False
         return not self._detector.is_off(PASSWORD)
 
@@ -325,7 +326,8 @@ class Finder:
             for span in run_search(pattern.spans, text):
                 found += _unless_placeholder("pattern", text[slice(*span)], span)
         for kind, span in self._detector.find(text):
-            found += _unless_placeholder(kind, text[slice(*span)], span)
+            if not is_placeholder_of_others(text[slice(*span)]):
+                found += _unless_placeholder(kind, text[slice(*span)], span)
         return [secret for secret in found if not self._is_kept(secret.secret)]
 
     def _in_base64(self, runs: Iterable[Base64Run], depth: int) -> Iterator[Found]:
