@@ -7,9 +7,11 @@ import os
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +36,9 @@ _SUFFIXES = ("", ".yaml", ".yml", ".json")
 _NOT_SEARCHED = ("node_modules", "site-packages", "__pycache__")
 _LAST_LINES = 15
 _LONGEST_REASON = 300
+_OF_AIOHTTP = ("AsyncStreamReaderMixin", "stream_writer")
+"""What vcrpy before 8.2 asks of aiohttp, and aiohttp 3.14 has not (vcrpy's issue 995)."""
+
 _HIDDEN = (
     "a filter of VCR changes its requests; the recording has them as they are sent, but for what "
     "[redact] in mockllm.toml and the rules of mockllm find"
@@ -89,8 +94,8 @@ class _Test:
     "--cassettes",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The folder of the cassettes of tests that do not pass with VCR, if it is not `cassettes` "
-    "beside each test file.",
+    help="The folder of the cassettes of tests that are skipped, if it is not `cassettes` beside "
+    "each test file.",
 )
 @click.pass_context
 def convert_tests(
@@ -102,8 +107,10 @@ def convert_tests(
     writes to `recorded` which answers each test gets for which requests. `@pytest.mark.vcr` becomes
     `@pytest.mark.mockllm_recorded`, and tests that open a cassette otherwise get this mark. Run the
     command where you run your tests. Without --write nothing changes: the command prints a diff,
-    and what each test would become. The cassettes stay. With --run the exit code is 1 if a test
-    that passed with VCR does not pass any more, otherwise if something could not be converted.
+    and what each test would become. The cassettes stay. A test that does not pass with VCR gets no
+    recording; where none passes, nothing changes. The exit code is 1 if there is such a test; with
+    --run also if a test that passed with VCR does not pass any more, otherwise if something could
+    not be converted.
 
     \b
     Examples:
@@ -116,6 +123,10 @@ def convert_tests(
         echo("mockllm: running the tests with VCR; that takes as long as they do", err=True)
     tests = _run(paths)
     using = [test for test in tests if test.uses_vcr]
+    failed = [test for test in using if test.outcome == "failed"]
+    _report_failed(failed, using)
+    if failed and not any(test.outcome == "passed" for test in using):
+        context.exit(1)
     problems, remarks = _convert_sources(paths, using, write=write)
     remarks += (f"{test.test}: {_HIDDEN}" for test in using if test.hides)
     with progress_line() as progress:
@@ -128,9 +139,9 @@ def convert_tests(
     if not write:
         echo("\nnothing was changed; with --write it is")
     lost = _compare(tests, _run(paths)) if run else problems
-    if write and using and not lost:
+    if write and using and not (lost or failed):
         echo(f"\nnext: pytest {shlex.join(map(str, paths))}; the cassettes can be deleted then")
-    context.exit(1 if lost else 0)
+    context.exit(1 if lost or failed else 0)
 
 
 # Tests
@@ -162,6 +173,25 @@ def _run(paths: tuple[Path, ...]) -> list[_Test]:
             paths_of = {name: Path(os.path.relpath(test[name])) for name in ("module", "folder")}
             tests[test["test"]] = {**test, **paths_of}
     return [_Test(**test) for test in tests.values()]
+
+
+def _report_failed(failed: list[_Test], using: list[_Test]) -> None:
+    """Says which tests do not pass with VCR, why, and what helps."""
+    by_reason: dict[str, list[_Test]] = {}
+    for test in failed:
+        by_reason.setdefault(_reason(test), []).append(test)
+    if failed:
+        echo(f"Not passing with VCR: {len(failed)} of {quantity(len(using), 'test')}")
+    for reason, tests in by_reason.items():
+        more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+        echo(f"  {tests[0].test}{more}: {reason}")
+    if any(name in reason for reason in by_reason for name in _OF_AIOHTTP):
+        echo(
+            f"vcrpy {version('vcrpy')} does not know aiohttp {version('aiohttp')}, which mockllm "
+            "needs: pip install 'vcrpy>=8.2'"
+        )
+    elif failed:
+        echo("Make them pass with VCR, or record them anew: pytest TEST --mockllm-record=all")
 
 
 def _compare(before: list[_Test], after: list[_Test]) -> list[_Test]:
@@ -245,10 +275,11 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
     """Writes the recording of a test; returns what was not written."""
     base = cassettes or test.module.parent / "cassettes"
     played = _played_entries(test) if test.outcome == "passed" else {}
+    if test.outcome == "failed":
+        yield f"{test.test}: it does not pass with VCR"
+        return
     files = list(played) if test.outcome == "passed" else _cassettes(test, base)
     if not files:
-        if test.outcome == "failed":
-            yield f"{test.test}: it does not pass with VCR, and has no cassette in {base}"
         return
     if test.folder.is_dir() and any(test.folder.iterdir()):
         echo(f"{test.test}: {test.folder} is there already and stays as it is")
@@ -272,9 +303,12 @@ def _played_entries(test: _Test) -> dict[Path, list[Entry]]:
     from mockllm.record.importers.vcr import exchange
 
     entries: dict[Path, list[Entry]] = {}
+    times = Counter[tuple[Path, int]]()
     for played in test.played:
-        path = Path(os.path.relpath(played["cassette"]))
-        entry = exchange(played, f"{path}#{played['number']}")
+        path, number = Path(os.path.relpath(played["cassette"])), played["number"]
+        times[path, number] += 1
+        again = f" (time {times[path, number]})" if times[path, number] > 1 else ""
+        entry = exchange(played, f"{path}{again}#{number}")
         entries.setdefault(path, []).append(entry)
     return entries
 
