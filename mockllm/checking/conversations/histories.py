@@ -81,7 +81,9 @@ def _turn_differences(trip: RoundTrip, answer: Step, history: SessionHistory) ->
             remaining.remove(counterpart)
         yield _unknown_call(trip, echo, counterpart, history, twice=echo.id in known)
     for call in remaining:
-        if call.offered and not call.malformed and not trip.stored:
+        # Without tools, a client that takes no calls rightly leaves out what it cannot run.
+        due = call.offered or (not answer.request.tools and trip.takes_calls)
+        if due and not call.malformed and not trip.stored:
             yield violation("call-lost", trip, call=call)
 
 

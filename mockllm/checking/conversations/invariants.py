@@ -37,9 +37,12 @@ from mockllm.wire.protocols import PROTOCOLS
 
 def _opaque_kept(record: JudgedSession) -> Violations:
     for step in record.history.steps:
-        trip = step.last
-        if trip is None or not trip.echoes or trip.stored or not trip.results:
+        trip, client = step.last, step.protocol.client
+        if trip is None or trip.stored or not (trip.results or trip.user_follows):
             continue
+        rejects = [client.image_mistake]
+        if trip.echoes and trip.results:
+            rejects.append(client.opaque_mistake)
         judged = [
             answer
             for answer in trip.played
@@ -47,12 +50,12 @@ def _opaque_kept(record: JudgedSession) -> Violations:
         ]
         if len(judged) < len(trip.played):
             continue  # any of the others may have been the answer
-        reject = step.protocol.client.opaque_mistake
-        problems = [
-            reject(step.request, answer.turn) for answer in judged if answer.turn is not None
-        ]
-        if problems and all(problems):
-            yield Violation("opaque-kept", step.number, problems[-1] or "", trip.location)
+        for reject in rejects:
+            problems = [
+                reject(step.request, answer.turn) for answer in judged if answer.turn is not None
+            ]
+            if problems and all(problems):
+                yield Violation("opaque-kept", step.number, problems[-1] or "", trip.location)
 
 
 def _failure_reported(record: JudgedSession) -> Violations:

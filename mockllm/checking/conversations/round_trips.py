@@ -95,6 +95,11 @@ class RoundTrip:
         """The calls in those answers."""
         return [call for answer in self.played for call in answer.calls]
 
+    @property
+    def takes_calls(self) -> bool:
+        """Whether the client shows that it takes calls, whatever it offers: its history has one."""
+        return any(trip.echoes or trip.results for trip in self.step.round_trips)
+
     def repeats_executed(self, id: str) -> bool:
         """Whether a call with a result in an earlier round trip is sent once more, although the
         model did not make it again."""

@@ -58,6 +58,8 @@ class ClientRequests:
             service; their calls are not in the neutral history.
         opaque_mistake: why the service refuses the signatures and encrypted values in the latest
             turn of a history, as it was streamed; None if it does not, or if that is not certain.
+            The turn calls tools, and their results follow.
+        image_mistake: the same of the images that the model made in that turn, whatever follows.
     """
 
     write: Callable[[Request, Parameters], Json]
@@ -76,6 +78,7 @@ class ClientRequests:
     may_leave_calls: bool = False
     hosted_results: Callable[[Fields], frozenset[str]] = lambda _: frozenset()
     opaque_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None
+    image_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None
 
     def path_of(self, model: str, *, stream: bool = True) -> str:
         """The path and query of a request for an answer of a model."""

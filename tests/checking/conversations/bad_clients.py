@@ -99,6 +99,18 @@ turns:
       - {tool: find, id: call_1}
   - reply: {text: Found.}
 """
+LOOKS_TWICE = """
+scenario: looks-twice
+match: {user: look}
+turns:
+  - reply:
+      - text: I will look.
+      - {tool: find, id: call_1}
+  - reply:
+      - text: Again.
+      - {tool: book, id: call_2, arguments: {n: 1}}
+  - reply: {text: Found.}
+"""
 TIDY = """
 scenario: tidy
 match: {user: tidy}
@@ -114,6 +126,16 @@ turns:
       - {reasoning: Hm., signature: c2lnbmVk}
       - {tool: find, id: call_1, signature: Y2FsbA==}
   - reply: {text: Found.}
+"""
+DRAW = """
+scenario: draw
+match: {user: draw}
+turns:
+  - reply:
+      - text: A cat.
+      - image: {base64: R0lGODlhAQABAAAAACwAAAAAAQABAAA=, type: image/gif}
+        signature: aW1hZ2U=
+  - reply: {text: It is bigger.}
 """
 REPORT = """
 scenario: report
@@ -247,6 +269,12 @@ def a_call_left_out(conversation):
     """Leaves one of two calls and its result out of the history."""
     conversation.request("numbers")
     conversation.request("numbers", called(A), result(A, "42"))
+
+
+def a_call_left_out_without_tools(conversation):
+    """Leaves one of two calls and its result out of the history, and offers no tools."""
+    conversation.send(body(conversation.api, "numbers"))
+    conversation.send(body(conversation.api, "numbers", called(A), result(A, "42")))
 
 
 def a_call_made_up(conversation):
@@ -434,6 +462,7 @@ def thinks(conversation):
 
 THOUGHT = {
     "anthropic": {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"},
+    "bedrock": {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2lnbmVk"}}},
     "gemini": {"thoughtSignature": "Y2FsbA=="},
     "responses": {"encrypted_content": "c2lnbmVk"},
 }
@@ -448,6 +477,11 @@ def thoughtful_body(api, thought=None):
         given |= {"max_tokens": 4096, "thinking": {"type": "enabled", "budget_tokens": 1024}}
         if thought:
             given["messages"][1]["content"].insert(0, thought)
+    elif api == "bedrock":
+        thinking = {"type": "enabled", "budget_tokens": 1024}
+        given["additionalModelRequestFields"] = {"thinking": thinking}
+        if thought:
+            given["messages"][1]["content"].insert(0, thought)
     elif api == "gemini" and thought is not None:
         given["contents"][1]["parts"][0] |= thought
     elif api == "responses":
@@ -456,6 +490,12 @@ def thoughtful_body(api, thought=None):
             reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
             given["input"].insert(1, {**reasoning, **thought})
     return given
+
+
+def an_image_left_out(conversation):
+    """Goes on with the text of a turn, and without the image that the model made."""
+    conversation.request("draw")
+    conversation.request("draw", AssistantMessage("A cat."), "Bigger.")
 
 
 def reads_on(conversation):
@@ -515,6 +555,7 @@ BAD = {
     another_id: (TWO, "history-faithful"),
     another_name: (TWO, "history-faithful"),
     a_call_left_out: (TWO, "history-faithful"),
+    a_call_left_out_without_tools: (TWO, "history-faithful"),
     a_call_made_up: (TWO, "history-faithful"),
     a_result_without_its_call: (TWO, "history-faithful"),
     a_call_that_waits_again: (TWO, "pending-or-executed"),
@@ -536,6 +577,7 @@ BAD = {
     a_round_trip_twice: (TWO, "answer-each-once"),
     the_results_again: (TWO, "answer-each-once"),
     an_opaque_value_left_out: (THINK, "opaque-kept"),
+    an_image_left_out: (DRAW, "opaque-kept"),
     reads_on: (REPORT, "stream-abandoned"),
     a_result_without_any_call: (TWO, "request-valid"),
     a_call_without_its_result: (TWO, "request-valid"),
@@ -543,8 +585,9 @@ BAD = {
 
 EXCEPT = {
     empty_arguments: ("agui", "gemini"),
-    an_opaque_value_left_out: ("chat", "agui", "cohere", "ollama", "bedrock"),
+    an_opaque_value_left_out: ("chat", "agui", "cohere", "ollama"),
+    an_image_left_out: tuple(api for api in PROTOCOLS if api != "gemini"),
 }
 """The APIs in which a client does not break the invariant: AG-UI streams an empty text for no
 arguments, and Gemini refuses it, so that the request is not valid; Chat Completions, AG-UI,
-Cohere and Ollama require no opaque values, and of Bedrock's models only some do."""
+Cohere and Ollama require no opaque values, and Gemini alone has images in its history."""

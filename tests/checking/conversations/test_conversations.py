@@ -21,15 +21,18 @@ from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (
     BAD,
     BOOK,
+    DRAW,
     ENDLESS,
     EXCEPT,
     FIND,
     HOPS,
+    LOOKS_TWICE,
     OTHER,
     REPORT,
     RESULTS,
     THINK,
     THOUGHT,
+    TOOLS,
     TWO,
     A,
     B,
@@ -191,6 +194,17 @@ def test_calls_of_a_failed_stream_must_not_be_answered():
     assert conversation.broken_invariants() == {"continuation-error"}
 
 
+@every_api
+def test_a_later_call_that_is_left_out(api):
+    """Whether tools are offered or not: the client takes calls, as its history shows."""
+    conversation = Conversation(LOOKS_TWICE, api, strict=False)
+    first = AssistantMessage("I will look.", (FIND,)), result(FIND, "found")
+    for items in ((), first, (*first, AssistantMessage("Again."), "And?")):
+        conversation.send(body(api, "look", *items))
+    (violation,) = conversation.verify().violations
+    assert (violation.invariant, violation.exchange) == ("history-faithful", 3)
+
+
 # Opaque values
 
 
@@ -200,6 +214,9 @@ def test_calls_of_a_failed_stream_must_not_be_answered():
         ("anthropic", {}, "the thinking block that was streamed before the calls is not sent back"),
         ("anthropic", {"signature": "b3RoZXI="}, "with the signature 'b3RoZXI='"),
         ("anthropic", {"thinking": "Hm"}, "and the text 'Hm', which were not streamed together"),
+        ("bedrock", {}, "the reasoning that was streamed before the calls is not sent back"),
+        ("bedrock", {"reasoningContent": {"reasoningText": {"text": "Hm."}}}, "the signature None"),
+        ("bedrock", {"reasoningContent": {"redactedContent": "bw=="}}, "is sent back as 'bw=='"),
         ("gemini", {}, "was streamed with a thought signature and is sent back without"),
         ("gemini", {"thoughtSignature": "b3RoZXI="}, "is sent back as 'b3RoZXI='"),
         ("gemini", {"thoughtSignature": 7}, "is sent back as 7, but was streamed as 'Y2FsbA=='"),
@@ -216,6 +233,59 @@ def test_an_opaque_value_that_is_lost_or_changed(api, thought, message):
     (violation,) = conversation.verify().violations
     assert (violation.invariant, violation.exchange) == ("opaque-kept", 2)
     assert message in violation.message
+
+
+REDACTED = """
+scenario: redacted
+match: {user: think}
+turns:
+  - reply:
+      - frame:
+          data:
+            contentBlockDelta:
+              contentBlockIndex: 0
+              delta: {reasoningContent: {redactedContent: eA==}}
+        api: bedrock
+      - {tool: find, id: call_1}
+  - reply: {text: Found.}
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "is_good"),
+    [({"redactedContent": "eA=="}, True), ({"redactedContent": "eQ=="}, False), (None, False)],
+)
+def test_redacted_reasoning_of_bedrock(content, is_good):
+    """It goes back as it was streamed; left out it may be only where thinking is not enabled."""
+    conversation = Conversation(REDACTED, "bedrock")
+    conversation.send(thoughtful_body("bedrock"))
+    conversation.send(thoughtful_body("bedrock", {"reasoningContent": content} if content else {}))
+    assert (conversation.broken_invariants() == set()) == is_good
+
+
+CAT = {"inlineData": {"mimeType": "image/gif", "data": "R0lGODlhAQABAAAAACwAAAAAAQABAAA="}}
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ({}, "was streamed with 1 image and is sent back with 0"),
+        (CAT, "of an image is sent back as None, but was streamed as 'aW1hZ2U='"),
+        (CAT | {"thoughtSignature": "b3RoZXI="}, "is sent back as 'b3RoZXI='"),
+        (CAT | {"thoughtSignature": "aW1hZ2U="}, None),
+        ({"fileData": {"fileUri": "f"}, "thoughtSignature": "aW1hZ2U"}, None),
+    ],
+)
+def test_an_image_that_is_lost_or_changed(image, message):
+    """The model edits the images that the history has."""
+    conversation = Conversation(DRAW, "gemini", strict=False)
+    conversation.request("draw")
+    given = body("gemini", "draw", AssistantMessage("A cat."), "Bigger.", tools=TOOLS)
+    given["contents"][1]["parts"] += [image] if image else []
+    conversation.send(given)
+    found = [one.message for one in conversation.verify().violations]
+    assert len(found) == (message is not None)
+    assert message is None or message in found[0]
 
 
 # Each answer once

@@ -260,6 +260,31 @@ def test_old_turns_may_be_shortened(api):
     assert conversation.verify().good
 
 
+WITHOUT_TOOLS = {
+    "takes no calls": ["look", AssistantMessage("I will look."), "And?"],
+    "another conversation": ["look", AssistantMessage("Where?"), "There."],
+    "summarizes": ["Before: you looked, and found it.", AssistantMessage("Yes."), "look"],
+    "forgets older turns": [
+        "look",
+        called(FIND),
+        result(FIND, "x"),
+        AssistantMessage("ok"),
+        "And?",
+    ],
+}
+"""Histories that lack a call, though the client loses none."""
+
+
+@every_api
+@for_all("history", WITHOUT_TOOLS.values(), ids=WITHOUT_TOOLS)
+def test_calls_may_be_missing_where_no_tool_is_offered(api, history):
+    """A client that takes no calls leaves them out; others shorten, or are in other talks."""
+    conversation = Conversation(LOOK, api, strict=False)
+    conversation.send(body(api, "look"))
+    conversation.send(body(api, *history))
+    assert conversation.verify().violations == ()
+
+
 def test_calls_without_ids_are_matched_by_name_and_arguments():
     """Gemini calls may have no id: they are matched by name and arguments."""
     conversation = Conversation(TWO, "gemini")

@@ -1,15 +1,22 @@
 """The requests that a client of Converse sends, with the model and the operation in the path. The
-API cannot forbid calls while it offers tools, and refers only to files in S3."""
+API cannot forbid calls while it offers tools, and refers only to files in S3.
+
+Reasoning goes back as it was streamed, with its signature; Claude refuses the results of calls
+without the reasoning before them:
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ReasoningContentBlock.html
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
+from mockllm.core.text import display
+from mockllm.core.turn import Opaque, Part, Reasoning, Turn
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.records import ClientRequests, Fields, Json
-from mockllm.wire.protocols.values import mapping, objects, tool_schema
+from mockllm.wire.protocols.values import json_object, mapping, objects, string, tool_schema
 from mockllm.wire.protocols.writing import (
     arguments_value,
     history_appender,
@@ -145,6 +152,71 @@ def _files(files: Iterable[SentFile]) -> Iterator[Json]:
             yield {kind: {**named, "source": {"s3Location": {"uri": file.reference}}}}
 
 
+def _opaque_mistake(request: Request, turn: Turn) -> str | None:
+    """Why the service refuses the reasoning in the latest turn; None if it does not."""
+    streamed = {(part.text, part.signature) for part in turn.parts if isinstance(part, Reasoning)}
+    redacted = set(filter(None, map(_redacted_content, turn.parts)))
+    if not streamed and not redacted:
+        return None
+    blocks = list(_latest_reasoning(request))
+    first = next(
+        part for part in turn.parts if not isinstance(part, Opaque) or _redacted_content(part)
+    )
+    if not blocks and isinstance(first, Reasoning | Opaque) and _thinks(request):
+        return (
+            "the reasoning that was streamed before the calls is not sent back; with thinking "
+            "enabled a client sends back the reasoning of a turn that calls tools"
+        )
+    for block in blocks:
+        reasoning = block.get("reasoningText")
+        if isinstance(reasoning, Mapping):
+            text, signature = reasoning.get("text"), reasoning.get("signature")
+            if (text, signature) not in streamed:
+                return (
+                    f"reasoning is sent back with the signature {display(signature)} and the text "
+                    f"{display(text)}, which were not streamed together; a client sends back "
+                    "reasoning unchanged"
+                )
+            continue
+        content = block.get("redactedContent")
+        if content not in redacted:
+            return (
+                f"redacted reasoning is sent back as {display(content)}, which was not streamed; a "
+                "client sends back redacted content unchanged"
+            )
+    return None
+
+
+def _redacted_content(part: Part) -> str:
+    """The redacted reasoning in a part; "" in others."""
+    if not isinstance(part, Opaque):
+        return ""
+    event = mapping(mapping(json_object(part.frame.data or "")).get("contentBlockDelta"))
+    return string(
+        mapping(mapping(event.get("delta")).get("reasoningContent")).get("redactedContent")
+    )
+
+
+def _thinks(request: Request) -> bool:
+    """Whether the reasoning of Claude is enabled, whose service checks it."""
+    fields = mapping(request.body.get("additionalModelRequestFields"))
+    kinds = (mapping(fields.get(name)).get("type") for name in ("thinking", "reasoning_config"))
+    return "enabled" in kinds
+
+
+def _latest_reasoning(request: Request) -> Iterator[Fields]:
+    """The reasoning in the latest turn of the history."""
+    reached = False
+    for message in reversed(objects(request.body.get("messages"))):
+        if message.get("role") == "assistant":
+            reached = True
+            for block in objects(message.get("content")):
+                if "reasoningContent" in block:
+                    yield mapping(block["reasoningContent"])
+        elif reached:
+            return
+
+
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
@@ -155,4 +227,5 @@ CLIENT = ClientRequests(
     group="bedrock",
     tool_fields=("toolConfig",),
     arguments_are_values=True,
+    opaque_mistake=_opaque_mistake,
 )

@@ -14,8 +14,8 @@ from functools import partial
 from itertools import groupby
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request, SentFile
-from mockllm.core.text import display
-from mockllm.core.turn import ToolCall, Turn
+from mockllm.core.text import display, quantity
+from mockllm.core.turn import Media, ToolCall, Turn
 from mockllm.wire.protocols.gemini.fields import signature_of
 from mockllm.wire.protocols.gemini.schema import get, json_schema
 from mockllm.wire.protocols.records import ClientRequests, Fields, Json
@@ -153,6 +153,37 @@ def _opaque_mistake(request: Request, turn: Turn) -> str | None:
     return None
 
 
+def _image_mistake(request: Request, turn: Turn) -> str | None:
+    """Why the model does not know its images again: they are gone from the latest turn, or their
+    signatures. The models that make images edit what the history has."""
+    images = [
+        part
+        for part in turn.parts
+        if isinstance(part, Media) and part.media_type.startswith("image/")
+    ]
+    parts = [part for part in _latest_parts(request) if _has_file(part)]
+    if len(parts) < len(images):
+        return (
+            f"the turn was streamed with {quantity(len(images), 'image')} and is sent back with "
+            f"{len(parts)}; a client sends back the images of the model, which edits them"
+        )
+    for image, part in zip(images, parts, strict=False):
+        sent = part.get("thoughtSignature", part.get("thought_signature"))
+        if image.signature and not _is_valid(sent, image.signature):
+            return (
+                f"the thought signature of an image is sent back as {display(sent)}, but was "
+                f"streamed as {display(signature_of(image.signature))}; a client sends back "
+                "signatures unchanged, which the models that make images require"
+            )
+    return None
+
+
+def _has_file(part: Fields) -> bool:
+    """Whether a part is a file, and no draft among the thoughts."""
+    names = ("inlineData", "inline_data", "fileData", "file_data")
+    return any(name in part for name in names) and not part.get("thought")
+
+
 def _is_valid(sent: object, streamed: str) -> bool:
     if not isinstance(sent, str):
         return False
@@ -172,6 +203,11 @@ def _name(part: Fields) -> object:
 
 
 def _latest_calls(request: Request) -> Iterator[Fields]:
+    return (part for part in _latest_parts(request) if _name(part) is not None)
+
+
+def _latest_parts(request: Request) -> list[Json]:
+    """The parts of the latest turn of the model."""
     latest: list[Json] = []
     for content in reversed(array(request.body.get("contents"))):
         role = content.get("role") if isinstance(content, Mapping) else None
@@ -179,7 +215,7 @@ def _latest_calls(request: Request) -> Iterator[Fields]:
             latest = [*objects(content.get("parts")), *latest]
         elif latest:
             break
-    return (part for part in latest if _name(part) is not None)
+    return latest
 
 
 def _next_body(
@@ -206,4 +242,5 @@ CLIENT = ClientRequests(
     arguments_are_values=True,
     may_lack_call_ids=lambda _: True,
     opaque_mistake=_opaque_mistake,
+    image_mistake=_image_mistake,
 )
