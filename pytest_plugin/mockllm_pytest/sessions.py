@@ -353,7 +353,8 @@ class MockSession:
                 `{"status": 503, "retry_after": "1s"}`.
             wire: how the bytes are sent, as in `{"line_end": "crlf"}`.
             attempts: the HTTP errors that earlier attempts get, as in `[{"http": 429}]`.
-            repeat: whether this turn also answers every further request, or how many it answers.
+            repeat: whether this turn also answers every further request, or how many it answers; of
+                these, all must come.
             headers: of the answer, besides those of the API and in place of them.
             service_tier, fingerprint: what the answer says of its service, where the API has a
                 field for it.

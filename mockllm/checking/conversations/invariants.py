@@ -21,6 +21,7 @@ from mockllm.checking.conversations.session_history import (
     Violations,
     violation,
 )
+from mockllm.checking.conversations.unplayed import answers_fetched
 from mockllm.core.errors import RequestError
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.jsontext import parse_object
@@ -331,6 +332,7 @@ JUDGES: tuple[Judge, ...] = (
     kept_of_before,
     calls_offered,
     requests_unchanged,
+    answers_fetched,
     _request_valid,
 )
 """The judges of all invariants. `_request_valid` comes last: it judges only requests for which no

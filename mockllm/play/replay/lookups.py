@@ -46,6 +46,17 @@ class Recalled:
     selection: Selection
 
 
+_SETTLING: frozenset[Operation] = frozenset(("response", "cancel_response", "delete_response"))
+"""The operations after which a client has all that it will get of an answer that is done."""
+
+
+def _stored(call: ApiCall) -> tuple[str, ...]:
+    """The id of the answer that a request is about; none where it is about none."""
+    stored = call.protocol.stored
+    id = None if stored is None else call.target.segments.get(stored.segment)
+    return () if id is None else (id,)
+
+
 class Lookups:
     """Answers operations besides `generate`."""
 
@@ -60,11 +71,15 @@ class Lookups:
         if operation == "response":
             streamed = self._streamed_again(call)
             if streamed is not None:
-                return Answered(streamed, replace(played, stream=True))
-        body = call.protocol.lookups[operation](self._lookup(call, operation))
+                return Answered(streamed, replace(played, stream=True, settles=_stored(call)))
+        found, is_pending = self._lookup(call, operation)
+        body = call.protocol.lookups[operation](found)
+        if operation in _SETTLING and not is_pending:
+            played = replace(played, settles=_stored(call))
         return Answered(json_answer(200, body, CORS), played)
 
-    def _lookup(self, call: ApiCall, operation: Operation) -> Lookup:
+    def _lookup(self, call: ApiCall, operation: Operation) -> tuple[Lookup, bool]:
+        """What an operation works with, and whether it is about an answer that is not done yet."""
         stored = call.protocol.stored
         if stored is not None and stored.segment in call.target.segments:
             return self._answer_from_stored(call, stored, operation)
@@ -74,11 +89,11 @@ class Lookups:
         if operation == "count_tokens" or may_have_body:
             body = parse_object(call.body)
         number = call.session.requests_before if operation == "create" else 0
-        return Lookup(call.target, names, any_model, body, number=number)
+        return Lookup(call.target, names, any_model, body, number=number), False
 
     def _answer_from_stored(
         self, call: ApiCall, stored: StoredAnswers, operation: Operation
-    ) -> Lookup:
+    ) -> tuple[Lookup, bool]:
         id = call.target.segments[stored.segment]
         recalled = self.recall(call, id)
         if recalled is None:
@@ -88,14 +103,15 @@ class Lookups:
         request = recalled.request
         whole = self._replayer.answer(recalled.selection, request, call.protocol)
         answer: Fields = {**parse_object(whole.chunks[0].data), "id": id}
-        background = call.protocol.background(request.body)
+        background, state = call.protocol.background(request.body), "done"
         if background is not None:
             state = self._state(call, id, recalled, operation)
             if state != "done":
                 answer = background.until_done(answer, state)
         elif stored.background is not None and operation == "cancel_response":
             raise stored.background.not_cancelled(id)
-        return Lookup(call.target, request=request.body, answer=answer)
+        is_pending = state == "pending" and operation != "delete_response"
+        return Lookup(call.target, request=request.body, answer=answer), is_pending
 
     def _state(self, call: ApiCall, id: str, recalled: Recalled, operation: Operation) -> JobState:
         """The progress of an answer that is made in the background; one that was streamed is

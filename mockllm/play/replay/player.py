@@ -247,6 +247,7 @@ class Player:
         )
         stored = call.protocol.stored
         is_kept = stored is None or stored.is_stored(request.body)
+        is_background = call.protocol.background(request.body) is not None and not request.stream
         played = Played(
             outcome="played" if is_last and spec.http is None else "error",
             status=answer.status,
@@ -264,6 +265,7 @@ class Player:
             changes=_changes(call, request, recorded),
             retry_after=None if wait is None else wait / 1_000_000,
             answer_id=answer.id if is_kept else None,
+            begins=is_background and is_kept and why != "exact",
         )
         return Answered(answer, played)
 

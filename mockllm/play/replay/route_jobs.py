@@ -97,7 +97,7 @@ class RouteJobs:
         """The answer to a request that makes a job, with the id of that."""
         id = _job_id(scenario, session.add_to(_counter(scenario)))
         answer = _with_id(answered.answer, written, id)
-        return Answered(answer, replace(answered.played, answer_id=_key(id)))
+        return Answered(answer, replace(answered.played, answer_id=_key(id), begins=True))
 
     def play(self, request: RouteRequest, session: Session, now: float) -> Answered | None:
         """The answer to a request about a job; None where there is no such job.
@@ -129,39 +129,49 @@ class RouteJobs:
         progress = JobProgress(session, key, created, job.pending, now, self._speed)
         if fit.action == "delete":
             delete_job(session, key)
-            return self._show(fit, "delete")
+            return self._show(fit, "delete", key)
         state = progress.cancel() if fit.action == "cancel" else None
         state = state or progress.state(polled=fit.action == "poll")
         if fit.action == "result":
             if state != "done":
                 reason = "was cancelled" if state == "cancelled" else "is not done yet"
                 raise RequestError(f"The job {fit.id!r} {reason}.", status=404)
-            return self._show(fit, "result")
+            return self._show(fit, "result", key)
         if state == "cancelled":
-            return self._show(fit, "cancel")
+            return self._show(fit, "cancel", key)
         if state == "done":
-            return self._show(fit, "then")
+            return self._show(fit, "then", *([key] if job.result is None else []))
         return self._show(fit, "answer" if job.wait is None else "wait")
 
-    def _show(self, fit: JobFit, key: str) -> Answered:
-        """The answer that a key of the job has, or of the turn: `answer`."""
+    def _show(self, fit: JobFit, key: str, *settled: str) -> Answered:
+        """The answer that a key of the job has, or of the turn: `answer`; with the keys of the jobs
+        of which the client has all that it will get."""
         turn = fit.scenario.turns[fit.turn]
         found: Any = turn.answer if key == "answer" else getattr(turn.job, key)
         written: RouteAnswer = found.answer if isinstance(found, JobRoute) else found
         answer = _with_id(self._make(fit.scenario, fit.turn, written, key), written, fit.id)
-        known = Played("played", answer.status, scenario=fit.scenario.name, turn=fit.turn)
-        return Answered(answer, known if answer.status < 400 else replace(known, outcome="error"))
+        settled += (_key(fit.id),) if answer.status >= 400 else ()
+        known = Played(
+            "played" if answer.status < 400 else "error",
+            answer.status,
+            scenario=fit.scenario.name,
+            turn=fit.turn,
+            settles=settled,
+        )
+        return Answered(answer, known)
 
     def _list(self, fit: JobFit, session: Session, now: float) -> Answered:
         """All jobs of a scenario, the latest first, each as a poll would get it."""
-        bodies = []
+        bodies: list[bytes] = []
+        settled: list[str] = []
         for number in reversed(range(session.add_to(_counter(fit.scenario), 0))):
             listed_fit = replace(fit, action="result", id=_job_id(fit.scenario, number))
             created = _find_creation(listed_fit, session)
             if created is not None:
                 listed = self._answer(replace(listed_fit, action="list"), created, session, now)
                 bodies.append(b"".join(listed.answer.data))
-        shown = self._show(fit, "list")
+                settled += listed.played.settles
+        shown = self._show(fit, "list", *settled)
         body = b"".join(shown.answer.data).replace(_JOBS, b"[%b]" % b",".join(bodies))
         return Answered(_with_body(shown.answer, body), shown.played)
 

@@ -8,7 +8,7 @@ first try of its turn, and every process and every look-up have the same answers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
 from itertools import chain
 from operator import or_
@@ -70,7 +70,14 @@ def answer_job(call: ApiCall, operation: Operation, player: RequestPlayer) -> An
             status=413,
         )
     reply = call.protocol.jobs[operation](sent)
-    played = Played("played", 200, api=call.protocol.name, answer_id=reply.id or None)
+    played = Played(
+        "played",
+        200,
+        api=call.protocol.name,
+        answer_id=reply.id or None,
+        begins=operation == "create_batch",
+        settles=tuple(jobs.settled),
+    )
     return Answered(_http_answer(reply), played)
 
 
@@ -87,6 +94,8 @@ class SessionJobs:
 
     def __init__(self, call: ApiCall, player: RequestPlayer) -> None:
         self._call, self._session, self._player = call, call.session, player
+        self.settled: list[str] = []
+        """The ids of the jobs of which the client has all that it will get."""
 
     def _key(self, kind: str) -> str:
         return f"{kind} of {self._call.protocol.name}"
@@ -113,7 +122,11 @@ class SessionJobs:
             return None
         return KeptRequest(exchange.path.partition("?")[0], exchange.headers, exchange.body)
 
+    def settle(self, id: str) -> None:
+        self.settled.append(id)
+
     def delete(self, id: str) -> None:
+        self.settle(id)
         delete_job(self._session, id)
 
     def is_deleted(self, id: str) -> bool:
@@ -122,7 +135,7 @@ class SessionJobs:
     def work(self, id: str, items: Sequence[WorkItem]) -> SessionWork:
         created = self._session.answer(id)
         assert created is not None
-        return SessionWork(self._call, self._player, id, created, items)
+        return SessionWork(self._call, self._player, id, created, items, self.settle)
 
 
 def _token(key: str, number: int) -> str:
@@ -139,8 +152,9 @@ class SessionWork:
         id: str,
         created: Exchange,
         items: Sequence[WorkItem],
+        settle: Callable[[str], None],
     ) -> None:
-        self._call, self._player, self._id = call, player, id
+        self._call, self._player, self._id, self._settle = call, player, id, settle
         self._created, self._items = created, items
 
     @cached_property
@@ -163,7 +177,10 @@ class SessionWork:
         return self._progress.state(polled=polled)
 
     def cancel(self) -> JobState:
-        return self._progress.cancel()
+        state = self._progress.cancel()
+        if state == "cancelled":
+            self._settle(self._id)
+        return state
 
     def _answer(self, item: WorkItem, session: Session) -> tuple[WorkOutcome, JobSpec | None]:
         body = json_bytes(dumps(item.body))

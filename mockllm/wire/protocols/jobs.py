@@ -76,7 +76,8 @@ class Jobs(Protocol):
     `new` is the token for the id of a new thing of some kind, 24 letters and digits; `tokens` are
     those of all that were made, the latest first. `expect` says which ids will be looked up: a list
     asks the store of a shared session once then, and not once for each. `find` is None for what was
-    not made, or is deleted, or has left the journal of the session.
+    not made, or is deleted, or has left the journal of the session. `settle` says that the client
+    has all that it will get of a job; so has one that deletes or cancels it.
     """
 
     def new(self, kind: str) -> str: ...
@@ -86,6 +87,8 @@ class Jobs(Protocol):
     def expect(self, ids: Sequence[str]) -> None: ...
 
     def find(self, id: str, *, even_deleted: bool = False) -> KeptRequest | None: ...
+
+    def settle(self, id: str) -> None: ...
 
     def delete(self, id: str) -> None: ...
 

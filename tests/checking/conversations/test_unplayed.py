@@ -8,6 +8,8 @@ from mockllm.checking.conversations.judge import verify
 from mockllm.play.replay.loading import loads
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Recorded, Scenario
+from tests.checking.conversations.bad_clients import Conversation
+from tests.checking.conversations.request_bodies import AssistantMessage
 from tests.entries import journal_entry
 
 YAML = """
@@ -61,3 +63,41 @@ def test_a_session_without_a_request_is_not_good() -> None:
     for session in unknown:
         found = verify(session, scenarios)
         assert (found.verdict, found.no_requests) == ("unknown", False)
+
+
+REPEATS = """
+scenario: repeats
+match: {user: hi}
+turns:
+  - reply: {text: Working.}
+    repeat: 3
+  - reply: {text: Done.}
+"""
+
+
+def _ask(conversation: Conversation, answers: int) -> None:
+    working = (AssistantMessage("Working."), "And?") * answers
+    conversation.request("hi", *working)
+
+
+def test_a_turn_that_repeats_is_played_so_often() -> None:
+    """Asked for less often, it is named with its number; further answers may follow it."""
+    conversation = Conversation(REPEATS, "chat")
+    for answers, times in ((0, 1), (1, 2)):
+        _ask(conversation, answers)
+        first, *_ = (mistake.text for mistake in conversation.verify().mistakes)
+        _, second = (mistake.text for mistake in conversation.verify().mistakes)
+        assert first == "turn 2 of 2 of repeats was not played"
+        assert second == f"turn 1 of 2 of repeats was played {times} of 3 times (`repeat`)"
+    assert conversation.verify(allow_unplayed=True).good
+    _ask(conversation, 2)
+    _ask(conversation, 3)
+    assert conversation.verify().good
+
+
+def test_a_history_that_has_some_of_the_repeated_turns() -> None:
+    """They were played elsewhere."""
+    conversation = Conversation(REPEATS, "chat")
+    _ask(conversation, 2)
+    _ask(conversation, 3)
+    assert conversation.verify().good

@@ -118,6 +118,9 @@ class Played:
             it does not say it.
         missed: why a requested fault cannot strike; "" where it can.
         answer_id: by which the answer can be looked up later; None where it cannot.
+        begins: whether it begins a job, whose id is `answer_id`: the answer is fetched later.
+        settles: the ids of jobs of which the client has all that it will get: their answers, or
+            that it cancelled or deleted them.
         counted: whether a state store that was away may have counted the request, although it was
             refused for that: its next try may get the answer after the one that it should get.
     """
@@ -140,6 +143,8 @@ class Played:
     retry_after: float | None = None
     missed: str = ""
     answer_id: str | None = None
+    begins: bool = False
+    settles: tuple[str, ...] = ()
     counted: bool = False
 
 

@@ -154,6 +154,7 @@ def _results(call: JobCall) -> JobReply:
         results: list[Json] = [{"type": "canceled"} for _ in batch.custom_ids]
     else:
         results = [_result(outcome) for outcome in work.outcomes]
+    call.jobs.settle(batch.id)
     named = zip(batch.custom_ids, results, strict=True)
     text = "".join(dumps({"custom_id": id, "result": result}) + "\n" for id, result in named)
     return JobReply(json_bytes(text), content_type="application/x-jsonl")

@@ -163,7 +163,14 @@ def _create(call: JobCall) -> JobReply:
 
 def _show(call: JobCall) -> JobReply:
     batch, work = _batch_in_path(call)
-    return JobReply(_object(batch, work.state(polled=True), work))
+    return JobReply(_show_operation(call, batch, work.state(polled=True), work))
+
+
+def _show_operation(call: JobCall, batch: _Batch, state: JobState, work: Work) -> Json:
+    """The operation, which has the answers when it is done."""
+    if state == "done":
+        call.jobs.settle(batch.name)
+    return _object(batch, state, work)
 
 
 def _cancel(call: JobCall) -> JobReply:
@@ -184,7 +191,9 @@ def _list(call: JobCall) -> JobReply:
     batches = [name for name in names if call.jobs.find(name) is not None]
     start, size = _number(call.target, "pageToken", 0), _number(call.target, "pageSize", _MOST)
     found = [_find_batch(call, name) for name in batches[start : start + size]]
-    shown = [_object(batch, work.state(), work) for batch, work in filter(None, found)]
+    shown = [
+        _show_operation(call, batch, work.state(), work) for batch, work in filter(None, found)
+    ]
     more = {"nextPageToken": str(start + size)} if start + size < len(batches) else {}
     return JobReply({"operations": shown, **more})
 

@@ -191,7 +191,8 @@ def _output(batch: _Batch, letter: str) -> OpenAIFile | None:
     content = json_bytes("".join(dumps(line) + "\n" for line in lines))
     kind = "error" if letter == "e" else "output"
     id = _output_id(batch, letter)
-    return OpenAIFile(id, f"{batch.id}_{kind}.jsonl", "batch_output", content)
+    settles = batch.id if letter == "o" else ""
+    return OpenAIFile(id, f"{batch.id}_{kind}.jsonl", "batch_output", content, settles)
 
 
 def _output_id(batch: _Batch, letter: str) -> str:
@@ -226,6 +227,10 @@ _STATUSES: Mapping[JobState, str] = {
     "done": "completed",
     "cancelled": "cancelled",
 }
+
+
+_WITHOUT_OUTPUT = ("completed", "failed", "expired")
+"""The statuses of a batch that may have made no output."""
 
 
 def _object(batch: _Batch, state: JobState) -> Json:
@@ -312,7 +317,10 @@ def _state(batch: _Batch, *, polled: bool = False) -> JobState:
 
 def _show(call: JobCall) -> JobReply:
     batch = _batch_in_path(call)
-    return JobReply(_object(batch, _state(batch, polled=True)))
+    shown = _object(batch, _state(batch, polled=True))
+    if shown["status"] in _WITHOUT_OUTPUT and not shown["output_file_id"]:
+        call.jobs.settle(batch.id)
+    return JobReply(shown)
 
 
 def _cancel(call: JobCall) -> JobReply:

@@ -56,13 +56,18 @@ def _list(call: JobCall) -> JobReply:
     return JobReply(list_page(found, query.get("after"), page_size(call.target, _MOST, _MOST)))
 
 
+def _content(call: JobCall) -> JobReply:
+    file = _file_in_path(call)
+    if file.settles:
+        call.jobs.settle(file.settles)
+    return JobReply(file.content, content_type="application/octet-stream")
+
+
 FILES: Mapping[Operation, JobHandler] = {
     "create_file": _create,
     "files": _list,
     "file": lambda call: JobReply(_file_in_path(call).as_json()),
-    "file_content": lambda call: JobReply(
-        _file_in_path(call).content, content_type="application/octet-stream"
-    ),
+    "file_content": _content,
     "delete_file": _delete,
 }
 """The routes of files."""

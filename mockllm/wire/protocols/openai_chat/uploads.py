@@ -19,12 +19,17 @@ from mockllm.wire.protocols.records import Json
 
 @record
 class OpenAIFile:
-    """A file with its content."""
+    """A file with its content.
+
+    Args:
+        settles: the id of the batch whose answers it has; "" for other files.
+    """
 
     id: str
     filename: str
     purpose: str
     content: bytes
+    settles: str = ""
 
     def as_json(self) -> Json:
         """The `FileObject`."""
