@@ -4,18 +4,22 @@
     tools: + drop_table, - get_weather
     temperature: 0 → 1.9
 
-The order of fields does not count, nor null against no field, nor what a recording ignores or
-hides. Pure.
+The order of fields and of tools does not count, nor null against no field, nor what a recording
+ignores or hides. What cannot be compared is a difference. Pure.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
+from urllib.parse import parse_qsl
 
-from mockllm.core.errors import MockLLMError
+from mockllm.core.errors import MockLLMError, RequestError, WireError
+from mockllm.core.http import Target
 from mockllm.core.jsontext import compact
 from mockllm.core.request import Request
 from mockllm.core.text import common_length, shorten
@@ -25,6 +29,7 @@ from mockllm.play.tapes.captured import Captured, detect_api, request_of
 from mockllm.scenario.ignoring import normal_value
 from mockllm.scenario.model import Ignored
 from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.records import ClientRequests
 from mockllm.wire.protocols.values import json_value
 
 _MADE_UP: Ignored = ("uuid",)
@@ -39,33 +44,74 @@ _SHOWN = 60
 _BEFORE = 15
 """Characters that are shown before the first difference of long texts."""
 
+_SHORTEST_ID = 8
+"""Characters of an id that is in no text by accident."""
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NOTHING: Any = object()
 """In place of a value that one of the requests does not have."""
 
 
 def changes_of_call(
-    exchange: Captured, request: Request, body: bytes, ignore: Ignored
+    exchange: Captured, request: Request, target: Target, body: bytes, ignore: Ignored
 ) -> tuple[str, ...]:
     """The differences of a request for an answer of a model from the recorded one.
 
     Args:
         exchange: the recorded one.
+        target: of the request.
         body: of the request, as it came.
         ignore: that of the recording.
     """
-    if not exchange.method or (exchange.request_body == body and "model" in request.body):
+    if not exchange.method:
         return ()
     found = detect_api(exchange)
-    if found.protocol is None:
+    if found.protocol is not None and found.protocol.name != request.api:
+        return (f"api: {compact(found.protocol.name)} → {compact(request.api)}, not compared",)
+    if exchange.request_body == body and found.target == target:
         return ()
+    client = PROTOCOLS[request.api].client
+    exchange = _without_coding(exchange)
     try:
-        before = request_of(exchange.plain_request(), found)
-    except MockLLMError:  # a tape that somebody has changed
-        return ()
-    old, new = ({"model": each.model, **each.body} for each in (before, request))
-    unimportant = frozenset(PROTOCOLS[request.api].client.usage)
-    return request_changes(old, new, (*ignore, *_MADE_UP), unimportant)
+        if found.protocol is None:
+            raise RequestError(found.reason)
+        before = request_of(exchange, found)
+    except MockLLMError:  # it cannot be read as one, and so its body is compared as it is
+        recorded = RouteRequest.of_exchange(exchange)
+        sent = RouteRequest(exchange.method, "", "", recorded.headers, body)
+        return request_changes(_body_value(recorded), _body_value(sent), ignore, client)
+    old, new = map(_call_value, (before, request))
+    changes = request_changes(old, new, ignore, client)
+    return changes and request_changes(old, _with_ids_of(before, request, new), ignore, client)
+
+
+def _call_value(request: Request) -> dict[str, Any]:
+    """The body, and the facts that some APIs have in their paths instead."""
+    return {"model": request.model, **request.body, "stream": request.stream}
+
+
+def _with_ids_of(before: Request, request: Request, value: Any) -> Any:
+    """The value of a request with the recorded ids in place of those that were given by mockllm,
+    which gives an edited answer others."""
+    ids = {
+        new: old
+        for old, new in zip(_ids(before), _ids(request), strict=False)
+        if new != old and len(new) >= _SHORTEST_ID
+    }
+    if not ids:
+        return value
+    of_any = re.compile("|".join(map(re.escape, ids)))
+    with suppress(RecursionError):  # JSON may be as deep as it can be read
+        return json.loads(of_any.sub(lambda new: compact(ids[new[0]])[1:-1], compact(value)))
+    return value
+
+
+def _ids(request: Request) -> list[str]:
+    """The earlier answer that a request names, and the calls and items of its history."""
+    ids = [request.previous or ""]
+    for message in request.messages:
+        ids += (*(call.id for call in message.calls), message.call_id, message.ref)
+    return ids
 
 
 def changes_of_route(exchange: Captured, request: RouteRequest, ignore: Ignored) -> tuple[str, ...]:
@@ -73,20 +119,44 @@ def changes_of_route(exchange: Captured, request: RouteRequest, ignore: Ignored)
     before = RouteRequest.of_exchange(exchange)
     if not exchange.method or (before.body, before.query) == (request.body, request.query):
         return ()
-    before = RouteRequest.of_exchange(exchange.plain_request())
-    old, new = map(_route_value, (before, request))
-    return request_changes(old, new, (*ignore, *_MADE_UP))
+    before = RouteRequest.of_exchange(_without_coding(exchange))
+    query, body = (
+        request_changes(value_of(before), value_of(request), ignore, path=name)
+        for name, value_of in (("query", _query_value), ("body", _body_value))
+    )
+    return (*query, *body)
 
 
-def _route_value(request: RouteRequest) -> Any:
-    body = request.fields
-    if body is None and request.body:
-        body = f"{len(request.body)} bytes, {blake2b(request.body, digest_size=4).hexdigest()}"
-    return {"query": dict(request.parameters), "body": body}
+def _without_coding(exchange: Captured) -> Captured:
+    """A recorded exchange whose request is not compressed, or is as it was where that fails."""
+    try:
+        return exchange.plain_request()
+    except WireError:
+        return exchange
+
+
+def _query_value(request: RouteRequest) -> dict[str, Any]:
+    """The parameters of a query, each with its text, or its texts where it comes several times."""
+    query: dict[str, list[str]] = {}
+    for name, value in parse_qsl(request.query, keep_blank_values=True):
+        query.setdefault(name, []).append(value)
+    return {name: texts[0] if len(texts) == 1 else texts for name, texts in query.items()}
+
+
+def _body_value(request: RouteRequest) -> Any:
+    if not request.body:
+        return _NOTHING
+    if request.fields is not None:
+        return request.fields
+    return f"{len(request.body)} bytes, {blake2b(request.body, digest_size=4).hexdigest()}"
 
 
 def request_changes(
-    recorded: Any, sent: Any, ignore: Ignored = (), unimportant: frozenset[str] = frozenset()
+    recorded: Any,
+    sent: Any,
+    ignore: Ignored = (),
+    client: ClientRequests | None = None,
+    path: str = "",
 ) -> tuple[str, ...]:
     """The differences between two requests, each with its path; none where they ask for the same.
 
@@ -94,22 +164,42 @@ def request_changes(
         recorded: a JSON value, with placeholders for what a recording hides.
         sent: the JSON value of the request that got the recording.
         ignore: that of the recording.
-        unimportant: names of fields at the top that versions of SDKs add and leave out.
+        client: the clients of an API, whose SDKs add and leave out some fields at the top, and for
+            which the order of tools means nothing.
+        path: of the values in their requests.
     """
     try:
-        sides = (normal_value(ignore, value) for value in (recorded, sent))
-        changes = list(_changes("", *(_without(side, unimportant) for side in sides)))
+        sides = [_comparable(value, client) for value in (recorded, sent)]
+        if next(_changes(path, *sides), None) is None:  # most are equal, and need no more
+            return ()
+        changes = list(
+            _changes(path, *(normal_value((*ignore, *_MADE_UP), side) for side in sides))
+        )
     except RecursionError:  # JSON may be as deep as it can be read
-        return ("body: it is nested too deeply to be compared",)
+        return (f"{path or 'body'}: it is nested too deeply to be compared",)
     if len(changes) <= MOST_CHANGES:
         return tuple(changes)
     return (*changes[:MOST_CHANGES], f"and {len(changes) - MOST_CHANGES} more")
 
 
-def _without(value: Any, names: frozenset[str]) -> Any:
-    if not isinstance(value, dict) or not names & value.keys():
+def _comparable(value: Any, client: ClientRequests | None) -> Any:
+    if client is None or not isinstance(value, dict):
         return value
-    return {name: item for name, item in value.items() if name not in names}
+    return {
+        name: _in_order(item) if name in client.tool_fields else item
+        for name, item in value.items()
+        if name not in client.usage
+    }
+
+
+def _in_order(tools: Any) -> Any:
+    """A value whose lists of named items are in the order of their names."""
+    if isinstance(tools, dict):
+        return {name: _in_order(item) for name, item in tools.items()}
+    if not isinstance(tools, list):
+        return tools
+    named = _names(tools)
+    return [named[name] for name in sorted(named)] if named else [_in_order(item) for item in tools]
 
 
 def _changes(path: str, recorded: Any, sent: Any) -> Iterator[str]:
@@ -125,6 +215,10 @@ def _changes(path: str, recorded: Any, sent: Any) -> Iterator[str]:
                 yield from _changes(inner, *(_field(side, key) for side in (recorded, sent)))
         case list(), list():
             yield from _list_changes(path, recorded, sent)
+        case list() as items, other if other is _NOTHING and _names(items):
+            yield from _list_changes(path, items, [])
+        case other, list() as items if other is _NOTHING and _names(items):
+            yield from _list_changes(path, [], items)
         case _:
             yield _line(path, recorded, sent)
 
@@ -156,7 +250,7 @@ def _text_changes(path: str, recorded: str, sent: str) -> Iterator[str]:
 
 def _list_changes(path: str, recorded: Sequence[Any], sent: Sequence[Any]) -> Iterator[str]:
     before, after = _names(recorded), _names(sent)
-    if not before or not after:
+    if before is None or after is None or not (before or after):
         for index in range(max(len(recorded), len(sent))):
             pair = (side[index] if index < len(side) else _NOTHING for side in (recorded, sent))
             yield from _changes(f"{path}[{index}]", *pair)
@@ -165,6 +259,10 @@ def _list_changes(path: str, recorded: Sequence[Any], sent: Sequence[Any]) -> It
     changed += [f"- {name}" for name in before if name not in after]
     if changed:
         yield f"{path}: {', '.join(changed)}"
+    common = before.keys() & after.keys()
+    orders = [[name for name in names if name in common] for names in (before, after)]
+    if orders[0] != orders[1]:
+        yield f"{path}: {' → '.join(map(', '.join, orders))}"
     for name, item in before.items():
         if name in after:
             yield from _changes(f"{path}.{name}", item, after[name])

@@ -70,11 +70,13 @@ class DecisionDraft:
 
 def _changes(call: ApiCall, request: Request, recorded: RecordedAnswer | None) -> tuple[str, ...]:
     """The differences of a request from the one that its recording was made from."""
-    if recorded is None or recorded.of is None or recorded.why == "other api":
+    if recorded is None:
         return ()
+    if recorded.of is None:
+        return recorded.uncompared
     from mockllm.play.matching.request_changes import changes_of_call
 
-    return changes_of_call(recorded.of, request, call.body, recorded.ignore)
+    return changes_of_call(recorded.of, request, call.target, call.body, recorded.ignore)
 
 
 def _refusal_entry(decision: DecisionDraft | Decision, api: str) -> Played:

@@ -150,7 +150,7 @@ class RoutePlayer:
 def _changes(request: RouteRequest, recorded: RecordedAnswer) -> tuple[str, ...]:
     """The differences of a request from the one that its recording was made from."""
     if recorded.of is None:
-        return ()
+        return recorded.uncompared
     from mockllm.play.matching.request_changes import changes_of_route
 
     return changes_of_route(recorded.of, request, recorded.ignore)

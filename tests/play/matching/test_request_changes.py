@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.play.matching.request_changes import MOST_CHANGES, request_changes
+from mockllm.play.matching.request_changes import (
+    MOST_CHANGES,
+    changes_of_route,
+    request_changes,
+)
+from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.tapes.captured import Captured
+from mockllm.wire.protocols import PROTOCOLS
 
 REQUEST = {
     "model": "m",
@@ -101,7 +110,7 @@ def test_what_differs(sent: Any, lines: list[str] | None) -> None:
 )
 def test_what_does_not_count(sent: dict[str, Any]) -> None:
     """Order of fields and of tools, null, what SDKs add, what is hidden, the writing of JSON."""
-    assert request_changes(REQUEST, sent, (), frozenset({"stream_options"})) == ()
+    assert request_changes(REQUEST, sent, (), PROTOCOLS["chat"].client) == ()
 
 
 def test_what_a_recording_ignores() -> None:
@@ -148,3 +157,89 @@ def test_others_have_one(one: dict[str, Any], other: dict[str, Any]) -> None:
 
     same = json.dumps(plain(one), sort_keys=True) == json.dumps(plain(other), sort_keys=True)
     assert same == (not request_changes(one, other))
+
+
+FORM = "multipart/form-data; boundary="
+
+
+def multipart(boundary: str, **parts: str) -> tuple[str, bytes]:
+    """A content type and a body with a text for each name, and a file for `file`."""
+    lines = []
+    for name, text in parts.items():
+        file = '; filename="a.wav"\r\nContent-Type: audio/wav' if name == "file" else ""
+        lines.append(f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{file}')
+        lines.append(f"\r\n\r\n{text}\r\n")
+    return FORM + boundary, ("".join(lines) + f"--{boundary}--\r\n").encode()
+
+
+def route(
+    body: bytes | tuple[str, bytes] = b"", query: str = "", *headers: tuple[str, str]
+) -> Captured:
+    kind, content = body if isinstance(body, tuple) else ("application/json", body)
+    url = f"https://api.odd.test/v1/x?{query}"
+    return Captured("POST", url, (("content-type", kind), *headers), content, 200, (), ())
+
+
+EMBED = b'{"model": "m", "input": ["a", "b"], "dimensions": null}'
+ROUTES: Mapping[str, tuple[Captured, Captured, tuple[str, ...]]] = {
+    "embeddings": (route(EMBED), route(b'{"input": ["a", "b"], "model": "m"}'), ()),
+    "embeddings, a text": (
+        route(EMBED),
+        route(b'{"input": ["a", "c"], "model": "n"}'),
+        ('body.model: "m" → "n"', 'body.input[1]: "b" → "c"'),
+    ),
+    "query": (route(query="a=1&b=2"), route(query="b=2&a=1"), ()),
+    "query, a value": (route(query="a=1&b=2"), route(query="a=1&b=3"), ('query.b: "2" → "3"',)),
+    "query, the first of several": (
+        route(query="tag=x&tag=y"),
+        route(query="tag=z&tag=y"),
+        ('query.tag[0]: "x" → "z"',),
+    ),
+    "query, one more": (route(query="a=1"), route(query="a=1&b="), ('query.b: nothing → ""',)),
+    "boundary": (
+        route(multipart("one", model="m", file="sound")),
+        route(multipart("two", file="sound", model="m")),
+        (),
+    ),
+    "audio": (
+        route(multipart("one", file="sound", model="m")),
+        route(multipart("two", file="other", model="n")),
+        ("body.file.sha256: ", 'body.model: "m" → "n"'),
+    ),
+    "form": (
+        route(("application/x-www-form-urlencoded", b"To=1&Body=hi")),
+        route(("application/x-www-form-urlencoded", b"Body=bye&To=1")),
+        ('body.Body: "hi" → "bye"',),
+    ),
+    "bytes": (route(b"\xff\x00"), route(b"\xff\x01"), ('body: "2 bytes, ',)),
+    "no body": (route(EMBED), route(), ("body: {",)),
+    "compressed": (
+        route(gzip.compress(EMBED), "", ("content-encoding", "gzip")), route(EMBED), ()
+    ),
+    "compressed, it says": (
+        route(EMBED, "", ("content-encoding", "gzip")),
+        route(b"{}"),
+        ('body.model: "m" → nothing', 'body.input: ["a","b"] → nothing'),
+    ),
+    "ignored": (route(b'{"metadata": {"n": 1}}'), route(b'{"metadata": {"n": 2}}'), ()),
+    "a made-up id": (
+        route(b'{"id": "7f1b8c1e-3f52-4a3e-9a43-0d8a1c2b3d4e"}'),
+        route(b'{"id": "0e7c4a52-9f1d-4a3e-8b21-5d8a1c2b3d4e"}'),
+        (),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ROUTES)
+def test_requests_that_call_no_model(case: str) -> None:
+    """The query and the body, whatever it is; what cannot be read is compared byte by byte."""
+    recorded, sent, lines = ROUTES[case]
+    found = changes_of_route(recorded, RouteRequest.of_exchange(sent), ("$.metadata",))
+    assert len(found) == len(lines)
+    assert all(line.startswith(start) for line, start in zip(found, lines, strict=True))
+
+
+def test_the_order_of_named_items_counts() -> None:
+    """But for tools: results of a tool that come in another order are others."""
+    one, other = ({"found": [{"name": name} for name in names]} for names in ("ab", "ba"))
+    assert request_changes(one, other) == ("found: a, b → b, a",)

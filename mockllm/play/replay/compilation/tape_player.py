@@ -74,6 +74,12 @@ class RecordedAnswer:
     of: Captured | None = None
     ignore: Ignored = ()
 
+    @property
+    def uncompared(self) -> tuple[str, ...]:
+        """Why a request is not compared with the recorded one; () where nothing was recorded."""
+        is_read = self.why != "unreadable"
+        return () if is_read else ("the tape cannot be read, so the request is not compared",)
+
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
