@@ -521,6 +521,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             add_section(item, "call", _REMARKS, "\n".join(verdict.remarks))
         if verdict.changed:
             add_section(item, "call", _CHANGED, "\n".join(verdict.changed))
+            item.user_properties += [("request-unchanged", line) for line in verdict.changed]
         if not verdict.good:
             fail(str(verdict))
         if options.flag(item.config, "show"):

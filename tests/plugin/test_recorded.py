@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 # Imported once here, and not again in every run: see conftest.
 import anthropic  # noqa: F401 - see above
@@ -570,8 +571,14 @@ def test_a_recorded_test_with_another_prompt(project, run, service):
     records it anew, and no other test."""
     with_cache = ("-o", "addopts=-p no:langsmith_plugin -p no:randomly -p no:hypothesispytest")
     run(asking("Be kind."), *recording("once", service)).assert_outcomes(passed=2)
-    result = run(asking("Be evil."), *with_cache)
+    result = run(asking("Be evil."), *with_cache, "--junitxml=it.xml")
     result.assert_outcomes(passed=2)
+    cases = ET.parse(project.path / "it.xml").iter("testcase")
+    properties = {case.get("name"): case.findall(".//property") for case in cases}
+    (changed,) = properties["test_changes"]
+    assert changed.get("name") == "request-unchanged"
+    assert 'messages[0].content: "Be kind." → "Be evil."' in str(changed.get("value"))
+    assert properties["test_stays"] == []
     result.stdout.fnmatch_lines(
         [
             "*= mockllm: recordings that answered other requests =*",
