@@ -323,6 +323,7 @@ def row(exchange: Exchange) -> dict[str, Any]:
         "open": exchange.in_use,
         "problem": shorten(problems[0], 300) if problems else "",
         "problems": len(problems),
+        "changes": len(exchange.played.changes),
         "text": user_text(exchange),
     }
     masked: dict[str, Any] = mask_target(shown, exchange)

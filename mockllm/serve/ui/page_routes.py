@@ -98,6 +98,7 @@ class LivePage:
         self, session: Session, exchange: Exchange, scenario: Scenario | None
     ) -> dict[str, Any]:
         from mockllm.serve.ui.explanation import conversation_json, explanation_json, findings_json
+        from mockllm.serve.ui.recorded_request import recorded_json
 
         player = self._sources.player_of(session.name)
         protocol = PROTOCOLS.get(exchange.played.api or "")
@@ -110,6 +111,7 @@ class LivePage:
             "answer": None if sent is None else stream_json(sent, protocol),
             "answer_why": why,
             "explanation": explanation_json(player, exchange),
+            "recorded": recorded_json(exchange, scenario),
             "findings": findings,
             "findings_why": findings_why,
         }

@@ -10,8 +10,10 @@ function marked(all, start, end, tag, spoken) {
     long(all.slice(all.length - end).join(""))];
 }
 
-/** Nodes for both texts; `ins` marks what is expected only, `del` what is there instead. */
-export function diff(expected, actual) {
+const JUDGED = [["ins", "only expected: "], ["del", "only actual: "]];
+
+/** Nodes for both texts, with the elements for what only one of them has: by default `ins` marks what is expected only, `del` what is there instead. */
+export function diff(expected, actual, [one, other] = JUDGED) {
   if (expected.length + actual.length > 50000) return [long(expected), long(actual)];
   const [left, right] = [words(expected), words(actual)];
   let start = 0;
@@ -19,5 +21,5 @@ export function diff(expected, actual) {
   let end = 0;
   const most = Math.min(left.length, right.length) - start;
   while (end < most && left.at(-1 - end) === right.at(-1 - end)) end += 1;
-  return [marked(left, start, end, "ins", "only expected: "), marked(right, start, end, "del", "only actual: ")];
+  return [marked(left, start, end, ...one), marked(right, start, end, ...other)];
 }

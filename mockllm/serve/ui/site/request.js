@@ -73,7 +73,7 @@ export class Request {
     const { row, entry, findings, findings_why: why } = this.data;
     const found = this.data.explanation;
     this.tabs = h("nav", { class: "tabs", "aria-label": "Parts of the request" }, TABS.map(([name, label]) => h("a", { "data-view": name },
-      label, name === "why" && found ? h("span", { class: "badge k-wrong-call" }, "!", h("span", { class: "hidden" }, " explained")) : null)));
+      label, name === "why" && (found || this.data.recorded) ? h("span", { class: "badge k-wrong-call" }, "!", h("span", { class: "hidden" }, " explained")) : null)));
     this.panel = h("div", { id: "panel" });
     const explained = found && flat(found.message);
     const problems = ((entry && entry.problems) || []).filter((one) => flat(one) !== explained);
@@ -197,13 +197,28 @@ function nearest(one, at) {
       h("tbody", {}, one.conditions.map(condition))) : h("p", { class: "note" }, "It has no conditions."));
 }
 
+function otherRequest(found) {
+  if (!found) return null;
+  const { changes, lines, why } = found;
+  return [h("h3", {}, "Another request than was recorded"), h("ul", { id: "changes" }, changes.map((one) => h("li", { class: "message-text" }, long(one, 1000)))),
+    lines.length ? h("table", { class: "beside" }, h("caption", { class: "hidden" }, "Both requests, line by line"),
+      h("thead", {}, h("tr", {}, ["recorded", "sent"].map((text) => h("th", { scope: "col" }, text)))),
+      h("tbody", {}, lines.map(lineBeside))) : h("p", { class: "note" }, why)];
+}
+
+function lineBeside(one) {
+  if (typeof one === "number") return h("tr", { class: "note" }, h("td", { colspan: 2 }, `… ${count(one, "equal line")}`));
+  const [left, right] = typeof one === "string" ? [one, one] : diff(one[0] || "", one[1] || "", [["del", "only recorded: "], ["ins", "only sent: "]]);
+  return h("tr", { class: typeof one === "string" ? "" : "other" }, h("td", {}, left), h("td", {}, right));
+}
+
 function whyView(data) {
   const found = data.explanation;
   const { row } = data;
   if (!found) {
     return [h("p", {}, row.scenario ? ["The scenario ", h("a", { href: address("scenario", [row.scenario], { api: row.api, turn: row.turn }) }, line(turnText(row), 120)), " answered this request."]
       : "There is nothing to explain: no scenario was needed, or it is not known any more."),
-    row.recorded ? h("p", {}, "Recording of the turn: ", row.recorded === "exact" ? "played as it was recorded." : line(row.recorded), ".") : null];
+    row.recorded ? h("p", {}, "Recording of the turn: ", row.recorded === "exact" ? "played as it was recorded" : line(row.recorded), ".") : null, otherRequest(data.recorded)];
   }
   const nearestOnes = found.nearest || [];
   return [

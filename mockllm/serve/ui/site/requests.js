@@ -28,6 +28,7 @@ export function marksOf(row) {
   if (row.fault) found.push(["⚡", `fault ${row.fault}${row.struck === null ? ", did not strike" : ""}`, "fault"]);
   for (const one of row.quirks || []) found.push(["≈", `quirk ${one}`, "quirk"]);
   if (row.recorded === "exact") found.push(["●", "a recording was played", "recording"]);
+  if (row.changes) found.push(["Δ", "another request than was recorded", "other request"]);
   return found;
 }
 

@@ -12,6 +12,13 @@ import openai
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from mockllm.wire.protocols import PROTOCOLS
+from tests.checking.conversations.test_changes_of_all_apis import (
+    CHANGES,
+    Recorded,
+    asked,
+    unchanged,
+)
 from tests.conformance.site.test_in_browser import CONTRAST
 from tests.serve.ui.browser.page import ROWS, Page
 from tests.timeouts import GIVE_UP
@@ -473,4 +480,27 @@ def test_a_recording_is_followed(chromium: Browser, tmp_path: Path):
         assert "recorded" in row
         page.go("#/requests")
         page.wait(ROWS, "forwarded")
+        assert page.errors() == []
+
+
+def test_another_request_than_was_recorded(chromium: Browser, tmp_path: Path):
+    """A mark in the list; both requests are side by side, with what only one of them has."""
+    recorded = Recorded(tmp_path, asked(PROTOCOLS["chat"], unchanged))
+    sent = asked(PROTOCOLS["chat"], CHANGES["system prompt"][0])[0]
+    with served(str(recorded.folder)) as url:
+        page = Page(chromium, url)
+        page.open()
+        httpx.post(f"{url}/v1/chat/completions", content=sent.request_body, timeout=GIVE_UP)
+        page.wait(ROWS, "Δ")
+        page.click(f"{ROWS} a")
+        page.click("[data-view=why]")
+        assert page.wait("#changes li") == ['messages[0].content: "Be kind." → "Be evil."']
+        assert page.browser.texts(".beside th") == ["recorded", "sent"]
+        (changed,) = page.browser.texts(".beside .other")
+        assert "kind" in changed
+        assert "evil" in changed
+        assert [page.browser.texts(f".beside {each}") for each in ("del", "ins")] == [
+            ["only recorded:\nkind"],
+            ["only sent:\nevil"],
+        ]
         assert page.errors() == []
