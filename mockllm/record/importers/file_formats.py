@@ -28,9 +28,6 @@ _CASSETTE = re.compile(
     rb"^(?:(?:http_)?interactions|requests(?=[ \t]*:[\s\S]*^responses))[ \t]*:", re.MULTILINE
 )
 _STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:HTTP/[\d.]+ \d{3}|(?:data|event|id|retry)?:)")
-_LINES = re.compile(rb"\s*\{[^\n]*\}\s*\n\{")
-"""Two objects, each in its line: no JSON file has these."""
-
 # Flows of mitmproxy are typed netstrings: each is a mapping whose first key is text, or bytes as in
 # files of Python 2 (mitmproxy/io/tnetstring.py).
 _FLOWS = re.compile(rb"\d{1,12}:\d{1,3}:[\w ]*[;,]")
@@ -44,7 +41,7 @@ def detect(file: ForeignFile) -> Kind | None:
         UsageError: it cannot be read, or begins like JSON and is not JSON.
     """
     data = file.data
-    if _STREAM.match(data) or _LINES.match(data):
+    if _STREAM.match(data) or sse_dump.LINES.match(data):
         return "sse"
     if _FLOWS.match(data):
         return "flows"

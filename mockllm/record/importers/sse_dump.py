@@ -4,7 +4,7 @@ The request of `NAME.sse` is in `NAME.request.json`, `NAME.json`, or `request.js
 folder: the body that was sent, or an object with `url` and `body`. `meta.json` in the folder may
 have `host`, `path`, `status` and `content_type`. Otherwise the API is detected from the bodies.
 `curl -i` adds status and headers. Without a request, one is made up; its user message is the name
-of the file.
+of the file. Some projects, such as the AI SDK, keep the values of a stream alone, one in each line.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.core.errors import UsageError
+from mockllm.core.events import Frame
 from mockllm.play.replay.client_requests import first_body
 from mockllm.play.tapes.captured import Captured
 from mockllm.play.tapes.recorded_turn import carrier_of
@@ -30,9 +31,13 @@ from mockllm.record.importers.reading import (
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.route_matching import detect, detect_by_body, model_of
+from mockllm.wire.protocols.values import json_object, string, utf8_text
 
 ENDINGS = (".sse", ".ndjson", ".txt", ".http")
 """The endings of the names of dumps."""
+
+LINES = re.compile(rb"\s*\{[^\n]*\}\s*\n\{")
+"""Two objects, each in its line: no JSON file has these."""
 
 _STATUS = re.compile(rb"HTTP/[\d.]+ (\d{3})[^\n]*\n")
 _BLANK = re.compile(rb"\r?\n\r?\n")
@@ -74,12 +79,16 @@ def read(file: ForeignFile) -> list[Entry]:
             f"beside it; put the body that was sent into {path.stem}.request.json"
         )
     kind = dict(headers).get("content-type") or request.content_type
-    kind = kind or content_type(body, protocol)
+    if not kind:
+        body = body if protocol is None else _as_stream(body, protocol)
+        kind = content_type(body, protocol)
     streamed = carrier_of(kind) is not None
     model = model_of(request.value, body)
     sent, url = request.body, request.url
     if protocol is not None:
-        sent = sent or body_bytes(_minimal(protocol, model, path.stem, stream=streamed))
+        sent = sent or body_bytes(
+            _minimal(protocol, model, path.stem.removesuffix(".chunks"), stream=streamed)
+        )
         url = url or usual_url(protocol, model, streamed=streamed)
     exchange = Captured(
         "POST",
@@ -98,6 +107,22 @@ def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> 
     body = first_body(protocol, model or "unknown", user)
     field = protocol.client.stream_field
     return {**body, field: stream} if field else body
+
+
+def _as_stream(body: bytes, protocol: WireProtocol) -> bytes:
+    """The stream of an API that sends no lines, where a file has the values of its events alone;
+    events are named after their types."""
+    text, carriers = utf8_text(body), {carrier.name for carrier in protocol.carriers}
+    if text is None or LINES.match(body) is None or "ndjson" in carriers:
+        return body
+    values = [line for line in text.split("\n") if line.strip()]
+    frames = [
+        Frame(value, event=string((json_object(value) or {}).get("type")) or None)
+        for value in values
+    ]
+    if protocol.end_data and protocol.end_data not in values:
+        frames.append(Frame(protocol.end_data))
+    return b"".join(protocol.usual.encode(frame, protocol.line_end) for frame in frames)
 
 
 def _answer(data: bytes) -> tuple[int | None, _Headers, bytes]:

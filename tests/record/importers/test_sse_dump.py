@@ -5,6 +5,8 @@ import json
 import pytest
 
 from mockllm.core.errors import UsageError
+from mockllm.play.replay.loading import loads
+from mockllm.play.replay.turn_answer import turn_answer, usual_request
 from mockllm.play.tapes.captured import detect_api
 from mockllm.record.importers import sse_dump
 from mockllm.record.importers.foreign_files import ForeignFile
@@ -101,6 +103,54 @@ def test_an_answer_that_is_no_stream(tmp_path):
     one = dump(tmp_path, b'{"candidates": [], "modelVersion": "gemini-x"}')
     assert one.url.endswith("/gemini-x:generateContent")
     assert one.header("content-type") == "application/json"
+
+
+(SCENARIO,) = loads("""
+scenario: values
+turns:
+  - reply:
+      - text: Hello there
+      - tool: get_weather
+        arguments: {city: Oslo}
+        id: call_1
+""")
+
+
+@pytest.mark.parametrize("api", [name for name in PROTOCOLS if name != "ollama"])
+def test_the_values_of_a_stream_alone(tmp_path, api):
+    """Some projects, such as the AI SDK, keep the JSON values of the events, one in each line. The
+    stream has the names of its events and its end again. (Ollama sends such lines itself.)"""
+    protocol = PROTOCOLS[api]
+    request = usual_request(SCENARIO, protocol, stream=True, fields={})
+    sent = b"".join(turn_answer(SCENARIO, 0, protocol, request).data)
+    frames = list(protocol.usual.decode(sent))
+    path = tmp_path / "some-answer.chunks.txt"
+    path.write_text("\n".join(f.data for f in frames if f.data not in (None, protocol.end_data)))
+    (one,) = sse_dump.read(ForeignFile(path))
+    found = list(protocol.usual.decode(one.body))
+    assert [frame.data for frame in found] == [frame.data for frame in frames]
+    names = [(frame.event, read.event) for frame, read in zip(frames, found, strict=True)]
+    assert all(event in (None, read) for event, read in names)
+    assert "some-answer" in one.request_body.decode()
+    assert one.header("content-type") == protocol.usual.content_type
+
+
+def test_a_stream_of_converse_without_its_beginning(tmp_path):
+    """The AI SDK keeps some from their first text on; the names of events are only Converse's."""
+    path = tmp_path / "text.1.chunks.txt"
+    value = '{"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Hi"}}}'
+    path.write_text(f'{value}\n{{"messageStop": {{"stopReason": "end_turn"}}}}\n')
+    (one,) = sse_dump.read(ForeignFile(path))
+    assert detect_api(one).protocol is PROTOCOLS["bedrock"]
+
+
+def test_lines_that_are_an_answer_themselves(tmp_path):
+    """Where the type of an answer is known, its lines are as they were sent."""
+    lines = b'{"choices": [{"delta": {}}]}\n{"choices": []}\n'
+    one = dump(tmp_path, b"HTTP/1.1 200 OK\nContent-Type: application/jsonl\n\n" + lines)
+    assert one.body == lines
+    one = dump(tmp_path, b'{"choices": [{"delta": {}}], "a": "\xff"}\n{"b": 1}\n')
+    assert b"\xff" in one.body
 
 
 def test_an_unknown_api(tmp_path):

@@ -41,7 +41,7 @@ def _is_request(body: Fields) -> bool:
 
 def _is_answer(value: Fields) -> bool:
     return "message" in mapping(value.get("output")) or (
-        len(value) == 1 and "messageStart" in value
+        len(value) == 1 and not value.keys().isdisjoint(_EVENTS)
     )
 
 
