@@ -9,6 +9,7 @@
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
 # make conformance  measure all clients of docs/clients.md again; takes an hour
 # make gateways   measure the gateways of docs/gateways.md again; takes half an hour
+# make agents  install the coding agents of tests/coding_agents, which take 400 MB; `make test-all` runs them
 # make gateways-ready  install the gateways of mockllm/conformance/gateways/presets.yaml, each in an environment of its own
 # make load-ready  install the load-test tools of docs/load-tests.md, but GuideLLM, which takes 6 GB:
 #             make .venv-load-guidellm/.installed
@@ -80,7 +81,7 @@ PARTS := "tests/[a-c][a-h]*/" "tests/[a-c][i-z]*/" "tests/[d-p]*/" "tests/[q-z]*
 in_parts = failed=0; for part in $(PARTS); do \
 	$(BIN)/python -m pytest $(PYTEST) $(1) $$part || failed=1; done; exit $$failed
 
-.PHONY: demo test alone test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways load-ready load conformance site docs release-check check bench mutants upstreams lint types lock clean
+.PHONY: demo test alone test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways load-ready agents load conformance site docs release-check check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -124,7 +125,7 @@ with_oldest = if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest $(PY
 # Everything that `make test` needs; what takes time here is fetching and unpacking.
 ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(SCHEMAS) $(SITE)
 
-ready-all: conformance-ready gateways-ready load-ready $(LLAMA) .venv-llama_python/.installed .venv-mutants/.installed
+ready-all: conformance-ready gateways-ready load-ready agents $(LLAMA) .venv-llama_python/.installed .venv-mutants/.installed
 	@$(MAKE) --no-print-directory debian DEBIAN="$(DEBIAN) $(HEAVY)"
 
 # Everything that the clients of docs/clients.md need; the frameworks take minutes.
@@ -133,6 +134,8 @@ conformance-ready: ready $(ENVIRONMENTS)
 gateways-ready: $(GATEWAYS)
 
 load-ready: $(LOAD_TOOLS)
+
+agents: tests/coding_agents/node_modules/.installed
 
 debian:
 	@missing=$$(for pair in $(DEBIAN); do command -v $${pair%:*} >/dev/null || printf '%s ' $${pair#*:}; done); \

@@ -36,6 +36,7 @@ REPLACED = {
     "record/redaction/test_scrubbing_files.py": "As in find/test_keep.py.",
     "scenario/test_routes.py": "A body of 64 MiB is too large for a test.",
     "serve/server/shared_state/test_bounds.py": "65,536 names are too many for a test.",
+    "serve/server/sockets/test_sockets.py": "A connection that is open for an hour.",
     "serve/server/test_hostile_requests.py": "No request makes a player raise.",
     "serve/server/test_hostile_values.py": "No request makes a handler raise.",
 }

@@ -33,6 +33,13 @@ def test_what_coding_agents_read(tmp_path: Path) -> None:
     run(tmp_path, "$ python -m pytest -q test_agent.py\n6 passed\n")
 
 
+@pytest.mark.slow
+def test_a_client_over_a_websocket(tmp_path: Path) -> None:
+    """The scenario and the program of the page do what it says."""
+    (console,) = write(tmp_path, (DOCS / "websockets.md").read_text())
+    run(tmp_path, console)
+
+
 def test_the_first_page_has_the_lines_of_readme() -> None:
     """Its code is that of README, which a test executes."""
     block = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

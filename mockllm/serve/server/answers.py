@@ -45,9 +45,9 @@ _PRIVATE_OPERATIONS: frozenset[Operation] = frozenset(
 server, so that any page could name one."""
 
 _NO_WEBSOCKETS = (
-    "mockllm does not play WebSockets yet, and `mockllm record` passes them on without recording "
-    "them. Let the client speak HTTP, as most SDKs do unless they are told otherwise; or let it "
-    "reach the service: name the host in NO_PROXY."
+    "mockllm plays Responses over a WebSocket (GET /v1/responses), and no other API yet; `mockllm "
+    "record` passes WebSockets on without recording them. Let the client speak HTTP, as most SDKs "
+    "do unless they are told otherwise; or let it reach the service: name the host in NO_PROXY."
 )
 
 
@@ -73,8 +73,7 @@ class Answers:
         forwards_all = proxy is not None and proxy.forwards_all
         plain = self._sources.plain
         is_routed = not forwards_all and plain.has(player, arrival, context.endpoint)
-        records = proxy is not None and proxy.mode != "none"
-        if opens_websocket(arrival.headers) and not is_routed and not records:
+        if opens_websocket(arrival.headers) and not is_routed and not _records(proxy):
             raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
         chosen = None
         # Where a scenario has the route, the service is asked only if the conditions of the
@@ -91,6 +90,15 @@ class Answers:
                 known = Played(api=context.api)
                 chosen = self._forward(arrival, proxy, endpoint.protocol, known)
         return chosen
+
+    def find_socket(self, context: RequestContext) -> Endpoint | None:
+        """The endpoint that a request of the same path gets over HTTP, where its API has messages,
+        no scenario has the route, and no service is recorded; else None."""
+        endpoint = self._sources.routes.find("POST", context.arrival.path)
+        if endpoint is None or endpoint.operation != "generate" or _records(context.proxy):
+            return None
+        is_routed = self._sources.plain.has(context.player, context.arrival, None)
+        return None if is_routed or endpoint.protocol.socket is None else endpoint
 
     async def _play_route(self, context: RequestContext) -> Chosen | None:
         """The answer to a route that is no path of an API, or that scenarios may answer. None where
@@ -225,6 +233,10 @@ class Answers:
     def _time(self, arrival: Arrival) -> float:
         """When a request arrived, by the clock of all processes that share the state."""
         return arrival.at + self._deferred.clock_offset
+
+
+def _records(proxy: Proxy | None) -> bool:
+    return proxy is not None and proxy.mode != "none"
 
 
 def _enter_api(context: RequestContext, endpoint: Endpoint) -> None:

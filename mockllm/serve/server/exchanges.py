@@ -121,7 +121,7 @@ class Delivery:
             answer = without_body(answer)
         if self._view.sent is not None:
             self._view.sent.add(exchange, answer)
-        if not context.closes:
+        if not context.closes and context.socket is None:
             speed = context.player.speed
             timed = answer.timed and speed > 0
             response = write_at_once(arrival.request, answer, sent, timed)
@@ -155,6 +155,8 @@ class Delivery:
                 if self._view.sent is not None:
                     exchange.keep_passed()
                 return await answer.proxy.forward(arrival, answer.protocol, exchange, answer.origin)
+            if context.socket is not None:
+                return await context.socket.write(answer, sent, speed, self._pacer)
             return await deliver(
                 request,
                 answer,
@@ -177,7 +179,7 @@ class Delivery:
             return CLOSE
         finally:
             self._streaming.discard(task)
-            leaves_at_end(request, False)
+            leaves_at_end(request, context.socket is not None)
             if models is not None:
                 models.end(exchange)
             self.log.end(exchange, made, speed)

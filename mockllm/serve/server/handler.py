@@ -19,12 +19,14 @@ from mockllm.play.replay.sessions.exchange import Played, Sent
 from mockllm.play.replay.sessions.shared_session import StateAwayError
 from mockllm.serve.interception.headers import ORIGIN_HEADER
 from mockllm.serve.server import stages
-from mockllm.serve.server.answers import Answers
+from mockllm.serve.server.answers import Answers, DeferredWork
 from mockllm.serve.server.control.server_requests import OWN_PATHS, ServerRequests
 from mockllm.serve.server.exchanges import Delivery
-from mockllm.serve.server.http.request_reading import Arrival, closes
+from mockllm.serve.server.http.request_reading import Arrival, closes, opens_websocket
 from mockllm.serve.server.request_context import Chosen, RequestContext
+from mockllm.serve.server.routing import Endpoint
 from mockllm.serve.server.sessions.session_finder import SessionFinder
+from mockllm.serve.server.sockets import Sockets
 from mockllm.serve.server.sources import Sources
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class Handler:
         shared: SharedSessions | None,
         quotas: ServerQuotas | None,
         slots: Slots | None,
+        deferred: DeferredWork,
     ) -> None:
         self._sources, self._requests, self._sessions = sources, requests, sessions
         self._answers, self._delivery = answers, delivery
@@ -66,6 +69,7 @@ class Handler:
         if shared is not None:
             self._choose = partial(stages.share, shared, sources, self._choose)
             self._respond = partial(stages.hold, shared, self._respond)
+        self.sockets = Sockets(delivery, deferred, self._respond)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Receives a request, which is about the server itself, or belongs to a session."""
@@ -79,7 +83,20 @@ class Handler:
             await self._sessions.read_body(arrival, self._sources.options.session_in_body)
         name, refusal = self._sessions.find(arrival)
         session, player = self._delivery.log.session(name), self._sources.player
-        return await self._respond(RequestContext(arrival, session, player, refusal))
+        context = RequestContext(arrival, session, player, refusal)
+        endpoint = self._find_socket(context) if opens_websocket(arrival.headers) else None
+        if endpoint is not None:
+            return await self.sockets.serve(context, endpoint)
+        return await self._respond(context)
+
+    def _find_socket(self, context: RequestContext) -> Endpoint | None:
+        """The endpoint that the messages of a WebSocket are for; None: its request is answered as
+        others are, or passed on, or refused."""
+        try:
+            self._enter(context)
+        except RequestError:  # is raised again where it is answered
+            return None
+        return self._answers.find_socket(context) if context.refusal is None else None
 
     async def _answer(self, context: RequestContext) -> web.StreamResponse:
         """Finds the answer to a request, records both, and delivers it."""
@@ -102,13 +119,11 @@ class Handler:
 
     async def _route(self, context: RequestContext) -> Chosen:
         """Finds who answers, in the player and the recorder of the session."""
-        sources, arrival = self._sources, context.arrival
+        arrival = context.arrival
         try:
-            setup = sources.setups.find(context.session.name)
-            context.player, context.proxy = sources.player, sources.proxy
-            if setup is not None:
-                context.player, context.proxy = sources.of_session(context.session.name, setup)
-            context.endpoint = sources.routes.find(arrival.method, arrival.path, arrival.headers)
+            self._enter(context)
+            find = self._sources.routes.find
+            context.endpoint = find(arrival.method, arrival.path, arrival.headers)
             chosen = await self._answers.route(context)
             if chosen is None:
                 chosen = await self._call(context)
@@ -117,6 +132,14 @@ class Handler:
         except RequestError as error:
             chosen = self._refuse(context, error)
         return chosen
+
+    def _enter(self, context: RequestContext) -> None:
+        """Finds the player and the recorder of the session."""
+        sources, name = self._sources, context.session.name
+        setup = sources.setups.find(name)
+        context.player, context.proxy = sources.player, sources.proxy
+        if setup is not None:
+            context.player, context.proxy = sources.of_session(name, setup)
 
     async def _call(self, context: RequestContext) -> Chosen:
         """Looks an answer up, or plays one, within the limits of the server."""

@@ -102,14 +102,16 @@ def make_parts(
     log = ExchangeLog(sources, sessions, state, metrics, view)
     delivery = Delivery(log, streaming)
     finder = SessionFinder(options, sources.setups)
+    deferred = DeferredWork(streaming, state)
     handler = Handler(
         sources,
         ServerRequests(sources, control, access, view, readiness, figures),
         finder,
-        Answers(sources, access, DeferredWork(streaming, state)),
+        Answers(sources, access, deferred),
         delivery,
         shared,
         quotas,
         slots,
+        deferred,
     )
     return ServerParts(handler, sources, delivery, finder, readiness, view, streaming, state)

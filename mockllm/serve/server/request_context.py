@@ -17,6 +17,7 @@ from mockllm.serve.server.routing import Endpoint
 from mockllm.wire.protocols.base import WireProtocol
 
 if TYPE_CHECKING:
+    from mockllm.serve.server.http.socket_writing import SocketWriter
     from mockllm.serve.server.limits.capacity import Slot
     from mockllm.serve.server.limits.quotas import MeteredCall
     from mockllm.serve.server.recording.proxy import Proxy
@@ -48,6 +49,7 @@ class RequestContext:
         metered: what it takes of the quotas.
         slot: what it holds of the server's capacity; None where that is not bounded.
         closes: whether the connection has to be closed after the answer.
+        socket: sends the answer as messages on a WebSocket; None: it goes over HTTP.
     """
 
     arrival: Arrival
@@ -61,3 +63,4 @@ class RequestContext:
     metered: MeteredCall | None = None
     slot: Slot | None = None
     closes: bool = False
+    socket: SocketWriter | None = None

@@ -49,6 +49,7 @@ from mockllm.wire.protocols.records import (
 if TYPE_CHECKING:
     from mockllm.core.quotas import Excess, Level
     from mockllm.wire.protocols.jobs import JobCall, JobReply
+    from mockllm.wire.protocols.sockets import SocketConversation
 
 EPOCH = 1767225600
 """2026-01-01T00:00:00Z. Every answer is "created" within a week after it: a clock would give the
@@ -302,6 +303,7 @@ class WireProtocol:
             resource. Those that `headers` has for the same limits have the same names.
         quota_error: the error for a request that exceeds a limit; None: that is the `rate_limit` of
             `service_errors`.
+        socket: what a client says on one WebSocket; None: the API has none.
         with_sequence_numbers: frames with the numbers that they have after so many others; None if
             the events of the API have no numbers.
         sdk: the types of answers in the SDK of the service; None if it has none.
@@ -348,6 +350,7 @@ class WireProtocol:
     quota_error: Callable[[Target, Excess], RequestError] | None = None
     with_sequence_numbers: Callable[[list[Frame], int], list[Frame]] | None = None
     sdk: SdkTypes | None = None
+    socket: Callable[[], SocketConversation] | None = None
 
     def background(self, body: Fields) -> Background | None:
         """The way in which a request with this body is answered, where the client polls it; None

@@ -163,7 +163,7 @@ class _Writer:
             await self._write_compiled(pacer, speed)
             return
         if answer.fault is not None:
-            _note(answer, fault, sent)
+            note_fault(answer, fault, sent)
         if fault.struck == 0 and (not fault.has_head or fault.head_at):
             sent.strike(time.perf_counter())
         head = await self._begin_head(pacer, speed, timed, separate) if fault.has_head else b""
@@ -281,7 +281,7 @@ class _Writer:
             await asyncio.sleep(wait)
 
 
-def _note(answer: HttpAnswer, fault: Transmission, sent: Sent) -> None:
+def note_fault(answer: HttpAnswer, fault: Transmission, sent: Sent) -> None:
     """Notes the fault of an answer that is about to be sent."""
     wait = fault.retry_at / 1_000_000 if fault.retry_at is not None else stated_wait(answer.headers)
     sent.break_with(fault.faults, answer.status if fault.has_head else 0, wait)

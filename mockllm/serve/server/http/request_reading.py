@@ -7,6 +7,7 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
+from copy import copy
 from functools import lru_cache
 from hmac import compare_digest
 
@@ -301,6 +302,18 @@ class Arrival:
         if len(body) > most:
             raise error
         return bytes(body)
+
+    def with_message(self, body: bytes) -> Arrival:
+        """A message on the WebSocket that the request opened, as a request over HTTP."""
+        message = copy(self)
+        message.clock, message.at = time.perf_counter(), time.time()
+        message.method, message.body = "POST", body
+        message.headers = {
+            name: value
+            for name, value in self.headers.items()
+            if name not in ("connection", "upgrade") and not name.startswith("sec-websocket-")
+        }
+        return message
 
     def received_request(self, target: Target | None = None) -> Received:
         """The request as a journal shows it."""

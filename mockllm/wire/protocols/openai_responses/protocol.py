@@ -16,6 +16,7 @@ from mockllm.wire.protocols.openai_responses.objects import (
     with_sequence_numbers,
 )
 from mockllm.wire.protocols.openai_responses.request import options, parse
+from mockllm.wire.protocols.openai_responses.socket import ResponsesConversation
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import mapped_text
 
@@ -114,6 +115,7 @@ PROTOCOL = WireProtocol(
         "cancel_response": routes.stored_answer,
         "input_items": routes.listed_input,
     },
+    socket=ResponsesConversation,
     sdk=records.SdkTypes(
         "openai", "openai.types.responses:ResponseStreamEvent", "openai.types.responses:Response"
     ),

@@ -1,0 +1,95 @@
+"""Writes answers as the messages of a WebSocket, at their times, with what breaks on their way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import accumulate
+
+from aiohttp import WSCloseCode, web
+
+from mockllm.core.errors import WireError
+from mockllm.core.jsontext import json_bytes
+from mockllm.play.replay.compilation.http_answer import HttpAnswer
+from mockllm.play.replay.sessions.exchange import Sent
+from mockllm.serve.server.http.delivery import KEEP_ALIVE, note_fault
+from mockllm.serve.server.http.pacing import Paced, Pacer
+from mockllm.serve.server.http.sending import break_off
+from mockllm.wire.framing.websocket import encode_text
+from mockllm.wire.protocols.base import WireProtocol
+from mockllm.wire.protocols.values import json_object
+
+
+class SocketWriter:
+    """Writes one answer as messages.
+
+    Args:
+        messages: of an answer, from its status, its headers and the data of its frames.
+    """
+
+    def __init__(
+        self,
+        request: web.BaseRequest,
+        socket: web.WebSocketResponse,
+        protocol: WireProtocol,
+        messages: Callable[[int, Mapping[str, str], list[str]], list[str]],
+    ) -> None:
+        self._request, self._socket = request, socket
+        self._protocol, self._messages = protocol, messages
+
+    async def write(
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
+    ) -> web.StreamResponse:
+        """Sends the messages of an answer at their times, with what breaks on their way."""
+        start, fault = pacer.start_of(self._request), answer.fault
+        payloads, times = self._payloads(answer)
+        messages = self._messages(answer.status, dict(answer.headers), payloads)
+        parts = [json_bytes(message) for message in messages]
+        frames = [encode_text(part) for part in parts]
+        if fault is not None:
+            note_fault(answer, fault, sent)
+            speed = 1.0
+        if speed == 0 or not any(times):
+            sent.end_at_once()
+            times, speed = [0] * len(parts), 1.0
+        if parts:
+            ends = list(accumulate(map(len, frames)))
+            paced = Paced(b"".join(frames), ends, times, parts, final=fault is None)
+            await pacer.play(self._request, paced, sent, start, speed)
+        if fault is not None and fault.end_at:
+            await asyncio.sleep(start + fault.end_at / 1_000_000 - time.monotonic())
+        if fault is not None and fault.struck is not None:
+            sent.strike(time.perf_counter())
+        if answer.ending == "open":
+            await asyncio.Event().wait()  # is cancelled when the client leaves
+        if answer.closes_connection:
+            sent.break_off()
+            await break_off(self._request, "reset" if answer.ending == "reset" else "closed")
+        elif fault is not None and not self._is_over(payloads):
+            # Over HTTP its body ends like a whole one.
+            await self._socket.close(code=WSCloseCode.OK)
+        return KEEP_ALIVE
+
+    def _is_over(self, payloads: list[str]) -> bool:
+        last = json_object(payloads[-1].encode()) if payloads else None
+        return last is not None and self._protocol.events.is_end(last)
+
+    def _payloads(self, answer: HttpAnswer) -> tuple[list[str], list[int]]:
+        """The data of the frames of a stream, and when each is due; a body that is no stream is
+        one."""
+        carrier, kind = self._protocol.usual, dict(answer.headers).get("content-type", "")
+        if answer.status >= 400 or not kind.startswith(carrier.content_type):
+            body = b"".join(answer.data).decode("utf-8", "replace")
+            return [body], [answer.times[-1] if answer.times else 0]
+        decoder = carrier.decoder()
+        payloads: list[str] = []
+        times: list[int] = []
+        for at, data in zip(answer.times, answer.data, strict=True):
+            with suppress(WireError):
+                for frame in decoder.decode(data):
+                    if frame.data is not None:
+                        payloads.append(frame.data)
+                        times.append(at)
+        return payloads, times

@@ -1,0 +1,209 @@
+"""WebSockets of clients: each message that asks for an answer goes the way of a request over HTTP,
+and its answer comes back as messages.
+
+An API says what messages mean (`mockllm.wire.protocols.sockets`); here they are read, kept in the
+order of their lanes, and written. aiohttp answers pings, and closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from mockllm.core.errors import RequestError
+from mockllm.core.events import Frame
+from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import json_bytes
+from mockllm.play.replay.call import Answered
+from mockllm.play.replay.compilation.http_answer import bytes_answer
+from mockllm.play.replay.sessions.exchange import Played, Sent
+from mockllm.serve.server.answers import DeferredWork
+from mockllm.serve.server.exchanges import Delivery
+from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
+from mockllm.serve.server.http.request_reading import brief
+from mockllm.serve.server.http.sending import send
+from mockllm.serve.server.http.socket_writing import SocketWriter
+from mockllm.serve.server.request_context import RequestContext
+from mockllm.serve.server.routing import Endpoint
+from mockllm.serve.server.stages import Respond
+from mockllm.wire.framing.websocket import encode_text
+from mockllm.wire.protocols.sockets import Ask, SocketConversation, Step
+
+MAX_MESSAGE = 64 * 1024 * 1024
+"""The largest message of a client, in bytes: histories have images in them."""
+
+_MOST_WAITING = 64
+"""How many answers of a connection may be under way; until then no further message is read."""
+
+
+class Sockets:
+    """The WebSockets of one server.
+
+    Args:
+        respond: answers a request, and delivers the answer.
+    """
+
+    def __init__(self, delivery: Delivery, deferred: DeferredWork, respond: Respond) -> None:
+        self._delivery, self._deferred, self._respond = delivery, deferred, respond
+        self._open: set[web.WebSocketResponse] = set()
+
+    async def serve(self, opened: RequestContext, endpoint: Endpoint) -> web.StreamResponse:
+        """Serves the WebSocket that a request opens, until one side ends it."""
+        assert endpoint.protocol.socket is not None
+        request, conversation = opened.arrival.request, endpoint.protocol.socket()
+        socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, compress=False)
+        await socket.prepare(request)
+        leaves_at_end(request, True)
+        self._open.add(socket)
+        connection = _Connection(
+            opened, endpoint, socket, conversation, self._respond, self._delivery, self._deferred
+        )
+        try:
+            async with asyncio.timeout(conversation.lifetime):
+                async for message in socket:
+                    if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                        await connection.receive(message.data)
+        except TimeoutError:
+            await socket.send_str(conversation.limit)
+            await socket.close(code=WSCloseCode.POLICY_VIOLATION)
+        finally:
+            self._open.discard(socket)
+            await connection.end()
+        return socket
+
+    async def close(self) -> None:
+        """Tells all clients that the server goes away (RFC 6455, section 7.4.1)."""
+        for socket in tuple(self._open):
+            with suppress(ConnectionError):
+                await socket.close(code=WSCloseCode.GOING_AWAY)
+
+
+class _Connection:
+    """What is under way on one WebSocket."""
+
+    def __init__(
+        self,
+        opened: RequestContext,
+        endpoint: Endpoint,
+        socket: web.WebSocketResponse,
+        conversation: SocketConversation,
+        respond: Respond,
+        delivery: Delivery,
+        deferred: DeferredWork,
+    ) -> None:
+        self._opened, self._endpoint = opened, endpoint
+        self._socket, self._conversation = socket, conversation
+        self._respond, self._delivery, self._deferred = respond, delivery, deferred
+        self._lanes: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def receive(self, data: str | bytes) -> None:
+        """Answers a client's message, or begins to."""
+        raw = data if isinstance(data, bytes) else json_bytes(data)
+        try:
+            steps = self._conversation.receive(_read_object(raw))
+        except RequestError as refusal:
+            self._begin(Ask({}), raw, refusal)
+            return
+        await self._follow(steps, raw)
+        while len(self._tasks) >= _MOST_WAITING:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+
+    async def end(self) -> None:
+        """Ends what is under way: the client is gone."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _follow(self, steps: list[Step], raw: bytes = b"") -> None:
+        for step in steps:
+            if isinstance(step, Ask):
+                self._begin(step, raw, None)
+            else:
+                frame = encode_text(json_bytes(step))
+                await send(self._opened.arrival.request, frame, Sent(time.perf_counter()))
+
+    def _begin(self, ask: Ask, raw: bytes, refusal: RequestError | None) -> None:
+        """Begins an answer, which waits for those before it in its lane."""
+        before = self._lanes.get(ask.lane)
+        task = asyncio.create_task(self._answer(ask, raw, refusal, before))
+        self._lanes[ask.lane] = task
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._forget, ask.lane))
+
+    def _forget(self, lane: str, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self._lanes.get(lane) is task:
+            del self._lanes[lane]
+
+    async def _answer(
+        self, ask: Ask, raw: bytes, refusal: RequestError | None, before: asyncio.Task[None] | None
+    ) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        context = self._context(ask, raw, refusal)
+        try:
+            made = None
+            if refusal is None:
+                made = await self._prepare(ask, context)
+            if made is None:
+                await self._respond(context)
+            else:
+                await self._delivery.send(context, made)
+            await self._follow(self._conversation.finish(ask))
+        except ConnectionResetError:
+            return  # the journal says that the client left
+
+    def _context(self, ask: Ask, raw: bytes, refusal: RequestError | None) -> RequestContext:
+        opened, protocol = self._opened, self._endpoint.protocol
+        context = RequestContext(
+            opened.arrival.with_message(raw),
+            self._delivery.log.session(opened.session.name),
+            opened.player,
+            refusal,
+            endpoint=self._endpoint,
+            api=protocol.name,
+        )
+        messages = partial(self._conversation.messages, ask)
+        context.socket = SocketWriter(opened.arrival.request, self._socket, protocol, messages)
+        return context
+
+    async def _prepare(self, ask: Ask, context: RequestContext) -> Answered | None:
+        """Gives a request its body; the answer of one that no scenario answers."""
+        session = context.session
+        read = partial(
+            self._conversation.request, ask, lambda named: session.answer(named) is not None
+        )
+        try:
+            prepared = await self._deferred.play(self, session, read)
+        except RequestError as refusal:
+            context.refusal = refusal
+            return None
+        if isinstance(prepared, dict):
+            context.arrival.body = json_bytes(json.dumps(prepared))
+            return None
+        name = self._endpoint.protocol.name
+        model = ask.message.get("model")
+        played = Played("played", 200, api=name, model=str(model or ""), stream=True)
+        carrier = self._endpoint.protocol.usual
+        parts = [TimedBytes(0, carrier.encode(Frame(text), "lf")) for text in prepared]
+        headers = {"content-type": carrier.content_type}
+        return Answered(bytes_answer(200, headers.items(), parts, streamed=True), played)
+
+
+def _read_object(raw: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(
+            f"The message is no JSON: {brief(error)}.", code="invalid_json"
+        ) from None
+    if not isinstance(value, dict):
+        raise RequestError("A message is a JSON object.", code="invalid_json")
+    return value

@@ -1,0 +1,74 @@
+"""An API over a WebSocket: which requests a client's messages stand for, and which messages the
+frames of their answers become. Only data and interfaces may live here.
+
+A connection has one `SocketConversation`, which an API's package makes. It is pure: no clock, no
+network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from mockllm.core.record import record
+from mockllm.wire.protocols.records import Fields, Json
+
+
+@record
+class Ask:
+    """A message that asks for an answer.
+
+    Args:
+        message: as the client sent it, or as it follows from several.
+        lane: answers of one lane come one after another, those of several at the same time.
+        previous: the id of the answer that it continues; "" for none.
+    """
+
+    message: Fields
+    lane: str = ""
+    previous: str = ""
+
+
+Step = Ask | str
+"""An answer that has to be found, or a message that is sent at once."""
+
+
+class SocketConversation(Protocol):
+    """One connection of a client.
+
+    Attributes:
+        lifetime: after how many seconds the service ends it, with the message `limit`.
+    """
+
+    lifetime: float
+    limit: str
+
+    def receive(self, message: Fields) -> list[Step]:
+        """What follows from a client's message.
+
+        Raises:
+            RequestError: the API does not know such a message, or refuses it.
+        """
+
+    def request(self, ask: Ask, is_stored: Callable[[str], bool]) -> Json | tuple[str, ...]:
+        """The body of the same request over HTTP, now that it is its turn; or the messages of the
+        answer where no scenario has it.
+
+        Args:
+            is_stored: whether the service has kept the answer with an id.
+
+        Raises:
+            RequestError: the answer that it continues is not known.
+        """
+
+    def messages(
+        self, ask: Ask, status: int, headers: Mapping[str, str], payloads: Sequence[str]
+    ) -> list[str]:
+        """The messages of an answer, one for each payload.
+
+        Args:
+            payloads: the data of each frame of a stream, or one body: of an error.
+        """
+
+    def finish(self, ask: Ask) -> list[Step]:
+        """What follows from the end of an answer; also where not all of it was sent."""
