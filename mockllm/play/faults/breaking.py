@@ -11,14 +11,7 @@ from mockllm.core.errors import RequestError
 from mockllm.core.http import Ending, TimedBytes, reason_phrase
 from mockllm.core.jsontext import json_bytes
 from mockllm.play.faults.places import HEADERS, PlaceFinder, in_plain_body, no_place, seen_events
-from mockllm.play.faults.strikes import (
-    Strike,
-    end_of,
-    error_kind,
-    pace,
-    place_of,
-    strike_of,
-)
+from mockllm.play.faults.strikes import Strike, end_of, error_kind, pace, place_of, strike_of
 from mockllm.play.faults.transmission import Circumstances, Transmission, split_at
 from mockllm.scenario.fault_model import Fault, Place, faults_text
 from mockllm.wire.protocols.base import dumps, service_error

@@ -19,12 +19,7 @@ from urllib.parse import parse_qsl
 
 from mockllm.core.forms import FormPart, form_parts
 from mockllm.core.request import Request
-from mockllm.play.matching.hidden import (
-    hidden_parameters,
-    hidden_pointers,
-    is_file,
-    pointer_keys,
-)
+from mockllm.play.matching.hidden import hidden_parameters, hidden_pointers, is_file, pointer_keys
 from mockllm.scenario.ignoring import normal_text, normal_value
 from mockllm.scenario.model import Ignored
 from mockllm.wire.protocols.values import utf8_text

@@ -17,12 +17,7 @@ from mockllm.core.events import Frame, Start, StreamError, Timed
 from mockllm.core.http import stated_wait
 from mockllm.core.text import join_pairs, shorten
 from mockllm.core.timeline import fold
-from mockllm.core.turn import (
-    Opaque,
-    Part,
-    TokenUsage,
-    Turn,
-)
+from mockllm.core.turn import Opaque, Part, TokenUsage, Turn
 from mockllm.play.tapes.captured import Captured
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import Http

@@ -19,12 +19,7 @@ from mockllm.play.matching.fingerprint import (
     request_digest,
     route_digest,
 )
-from mockllm.play.matching.hidden import (
-    HIDDEN_SEGMENT,
-    body_text,
-    hidden_tag,
-    values_of_parameters,
-)
+from mockllm.play.matching.hidden import HIDDEN_SEGMENT, body_text, hidden_tag, values_of_parameters
 from mockllm.play.matching.route_selection import RouteRequest, hidden_value_at, normal_path
 from mockllm.play.tapes.captured import Captured
 from mockllm.record.redaction.credentials import (

@@ -20,22 +20,10 @@ from typing import Any
 import yaml
 
 from mockllm.core.errors import MockLLMError
-from mockllm.play.tapes.captured import (
-    Captured,
-    Tape,
-    detect_api,
-    dump_tape,
-    load_tape,
-    request_of,
-)
+from mockllm.play.tapes.captured import Captured, Tape, detect_api, dump_tape, load_tape, request_of
 from mockllm.record.redaction.find.bodies import Edit, decode_bytes, edit_text, encode_text
 from mockllm.record.redaction.placeholders import Placeholders, edits
-from mockllm.record.redaction.redact import (
-    Redactor,
-    RequestKey,
-    key_of_request,
-    key_of_route,
-)
+from mockllm.record.redaction.redact import Redactor, RequestKey, key_of_request, key_of_route
 from mockllm.record.redaction.walk.json_strings import StringValue
 from mockllm.record.redaction.walk.yaml_strings import between, edit_yaml, placed_nodes, scalars
 from mockllm.scenario.model import Ignored

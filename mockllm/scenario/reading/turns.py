@@ -24,13 +24,7 @@ from mockllm.scenario.reading.latency import drawn_or_exact, latency
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
-from mockllm.scenario.reading.tables import (
-    PROPERTIES,
-    inner_path,
-    path_of_file,
-    table,
-    turn_name,
-)
+from mockllm.scenario.reading.tables import PROPERTIES, inner_path, path_of_file, table, turn_name
 from mockllm.scenario.reading.values import (
     Findings,
     Reader,

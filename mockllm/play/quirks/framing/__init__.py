@@ -10,13 +10,7 @@ from dataclasses import replace
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
-from mockllm.play.quirks.base import (
-    STREAMS,
-    Quirk,
-    Tolerance,
-    Variant,
-    quirks_of,
-)
+from mockllm.play.quirks.base import STREAMS, Quirk, Tolerance, Variant, quirks_of
 from mockllm.play.quirks.framing import changes as change
 from mockllm.play.quirks.samples import CALL, TEXT, UNICODE
 from mockllm.play.quirks.streams import end_in_error, separate_characters, without_finish

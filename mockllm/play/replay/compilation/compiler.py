@@ -31,12 +31,7 @@ from mockllm.play.replay.compilation.http_answer import (
     count_generated,
     error_answer,
 )
-from mockllm.play.replay.compilation.resolve import (
-    output_tokens,
-    resolve,
-    resolve_choices,
-    spread,
-)
+from mockllm.play.replay.compilation.resolve import output_tokens, resolve, resolve_choices, spread
 from mockllm.play.replay.latency.schedule import Pace, number_beats
 from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.model import Scenario, Timing, TurnSpec, Wire

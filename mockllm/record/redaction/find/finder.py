@@ -17,10 +17,7 @@ from mockllm.record.redaction.find.patterns import (
     may_name_secret,
 )
 from mockllm.record.redaction.find.personal import is_address
-from mockllm.record.redaction.find.secret_names import (
-    field_is_secret,
-    looks_generated,
-)
+from mockllm.record.redaction.find.secret_names import field_is_secret, looks_generated
 from mockllm.record.redaction.find.spans import (
     MIN_MATCH,
     Base64Run,

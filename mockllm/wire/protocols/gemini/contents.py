@@ -16,13 +16,7 @@ from mockllm.wire.protocols.gemini.errors import TEXT, invalid, unfit
 from mockllm.wire.protocols.gemini.fields import compact
 from mockllm.wire.protocols.gemini.schema import get
 from mockllm.wire.protocols.records import Fields
-from mockllm.wire.protocols.values import (
-    mapping,
-    sent_as_base64,
-    sent_by_url,
-    sent_files,
-    string,
-)
+from mockllm.wire.protocols.values import mapping, sent_as_base64, sent_by_url, sent_files, string
 from mockllm.wire.protocols.writing import pair_results
 
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."

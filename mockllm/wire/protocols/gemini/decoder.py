@@ -27,12 +27,7 @@ from mockllm.wire.protocols.gemini.logprobs import has_logprobs
 from mockllm.wire.protocols.gemini.media import read_media
 from mockllm.wire.protocols.gemini.partial import ArgumentsWriter
 from mockllm.wire.protocols.gemini.runs import Kind, Runs
-from mockllm.wire.protocols.gemini.server_tools import (
-    CALLS,
-    RESULTS,
-    read_call,
-    read_result,
-)
+from mockllm.wire.protocols.gemini.server_tools import CALLS, RESULTS, read_call, read_result
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import array, mapping, string
 
