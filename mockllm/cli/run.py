@@ -257,10 +257,17 @@ def _repeated_turns(exchanges: Sequence[Exchange]) -> list[str]:
 
 
 def _summary(exchanges: Sequence[Exchange]) -> str:
-    outcomes = Counter[str](exchange.outcome for exchange in exchanges)
+    outcomes = Counter[str](
+        exchange.played.cause if exchange.outcome == "error" else exchange.outcome
+        for exchange in exchanges
+    )
     labels = {
         "played": "played",
-        "error": "answered with the error that the scenario asks for",
+        "scenario": "answered with the error that the scenario asks for",
+        "quota": "refused by --quota",
+        "capacity": "refused, as there was no slot",
+        "state store": "refused, as the state store was away",
+        "service": "that no service answered",
         "unmatched": "unmatched",
         "invalid": "refused",
         "unknown route": "for an unknown route",

@@ -119,7 +119,7 @@ def _argument(mistake: SessionMistake) -> str:
 def _not_passed_on(session: Session) -> Iterator[SessionMistake]:
     """The requests of a test that is recorded which no service got."""
     for exchange in session.exchanges():
-        if exchange.outcome == "error" and exchange.scenario is None:
+        if exchange.outcome == "error" and exchange.played.cause == "service":
             text = f"request {exchange.number} was not passed on: {'; '.join(exchange.problems)}"
             yield SessionMistake("unmatched", text, exchange.number)
 

@@ -334,6 +334,16 @@ def test_a_session_that_cannot_be_judged_is_reported():
     )
 
 
+def test_the_summary_says_who_refused():
+    """An error by a quota is not the scenario's."""
+    causes = ("scenario", "quota", "quota", "state store")
+    errors = [journal_entry("POST", outcome="error", status=429, cause=cause) for cause in causes]
+    assert judge(errors, [], {}).lines == (
+        "mockllm: 4 requests: 1 answered with the error that the scenario asks for, 2 refused by "
+        "--quota, 1 refused, as the state store was away",
+    )
+
+
 def test_http_errors_of_scenarios_are_no_failure():
     """An HTTP error of a scenario is no failure."""
     error = journal_entry("POST", "/v1/responses", {}, b"", outcome="error", status=429)

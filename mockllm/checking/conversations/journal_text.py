@@ -16,10 +16,16 @@ from mockllm.wire.protocols import PROTOCOLS
 
 _MOST_EXCHANGES = 30
 _LONGEST_QUOTE = 70
+_CAUSES = {
+    "scenario": "what the scenario has for this try",
+    "quota": "beyond a quota of the server",
+    "capacity": "the server had no slot",
+    "state store": "the state store was away",
+    "service": "no service answers",
+}
 _OUTCOMES = {
     "unmatched": "nothing answers it",
     "invalid": "refused",
-    "error": "what the scenario has for this try",
     "forwarded": "from the service",
     "unknown route": "no scenario and no API has this route",
     "failed": "mockllm failed: a mistake of its own",
@@ -57,8 +63,8 @@ def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> It
         answer.append(f"turn {exchange.turn + 1} of {len(scenario.turns)} of {scenario.name}")
         if exchange.played.attempt > 1:
             answer.append(f"attempt {exchange.played.attempt}")
-    if exchange.outcome == "error" and exchange.scenario is None:
-        answer.append("no service answers")
+    if exchange.outcome == "error":
+        answer.append(_CAUSES.get(exchange.played.cause, "an error"))
     elif exchange.outcome in _OUTCOMES:
         answer.append(_OUTCOMES[exchange.outcome])
     if exchange.fault:

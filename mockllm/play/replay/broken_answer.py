@@ -106,7 +106,8 @@ def break_answered(
     position = answered.played.position
     around = circumstances(call.protocol, call.request, call.path, scenario, position)
     answer = broken(answered.answer, faults, around, speed)
-    return Answered(answer, replace(answered.played, status=answer.status))
+    played = answered.played
+    return Answered(answer, replace(played, status=answer.status, cause=played.cause or "server"))
 
 
 def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:

@@ -20,6 +20,7 @@ from mockllm.play.matching.request_validation import check_continuation, check_e
 from mockllm.play.matching.select import select
 from mockllm.play.replay.call import Answered, ApiCall, refuse
 from mockllm.play.replay.compilation.compiler import Replayer
+from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.decision import (
     Decision,
     RequestCache,
@@ -37,7 +38,7 @@ from mockllm.play.replay.request_headers import (
     requested_faults,
     requested_quirks,
 )
-from mockllm.play.replay.sessions.exchange import Played
+from mockllm.play.replay.sessions.exchange import Cause, Played
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Match, Scenario, TurnSpec
 from mockllm.scenario.part_model import AutoPart
@@ -250,9 +251,11 @@ class Player:
         stored = call.protocol.stored
         is_kept = stored is None or stored.is_stored(request.body)
         is_background = call.protocol.background(request.body) is not None and not request.stream
+        is_error = not is_last or spec.http is not None
         played = Played(
-            outcome="played" if is_last and spec.http is None else "error",
+            outcome="error" if is_error else "played",
             status=answer.status,
+            cause=_cause(decision, answer, is_error=is_error),
             problems=notes or problems,
             api=call.protocol.name,
             model=request.model,
@@ -468,6 +471,13 @@ def _check_request(
         call.protocol.parse(request.body, call.target, True)
     if spec.request is not None:
         check_expectations(selection, spec, request, call.protocol)
+
+
+def _cause(decision: Decision, answer: HttpAnswer, *, is_error: bool) -> Cause:
+    """The cause of an HTTP error or of a fault; "" for an answer without."""
+    if is_error or (answer.fault is not None and not decision.faults):
+        return "scenario"
+    return "" if answer.fault is None else "request"
 
 
 _PLAYED = ("played", "error")

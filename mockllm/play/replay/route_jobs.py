@@ -150,10 +150,12 @@ class RouteJobs:
         found: Any = turn.answer if key == "answer" else getattr(turn.job, key)
         written: RouteAnswer = found.answer if isinstance(found, JobRoute) else found
         answer = _with_id(self._make(fit.scenario, fit.turn, written, key), written, fit.id)
-        settled += (_key(fit.id),) if answer.status >= 400 else ()
+        is_error = answer.status >= 400
+        settled += (_key(fit.id),) if is_error else ()
         known = Played(
-            "played" if answer.status < 400 else "error",
+            "error" if is_error else "played",
             answer.status,
+            cause="scenario" if is_error else "",
             scenario=fit.scenario.name,
             turn=fit.turn,
             settles=settled,

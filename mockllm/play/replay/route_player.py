@@ -113,6 +113,7 @@ class RoutePlayer:
         played = Played(
             outcome="played" if answer.status < 400 else "error",
             status=answer.status,
+            cause="" if answer.status < 400 else "scenario",
             problems=recorded.problems,
             model=request.model or None,
             scenario=scenario.name,

@@ -67,7 +67,7 @@ async def share(
         chosen = sources.refusal(context.arrival.path, error)
         if isinstance(error, StateAwayError):
             counted = error.may_count or session.is_counted
-            played = replace(chosen.played, outcome="error", counted=counted)
+            played = replace(chosen.played, outcome="error", cause="state store", counted=counted)
             chosen = replace(chosen, played=played)
             shared.state.failed()
     return chosen
@@ -101,7 +101,7 @@ async def take_slot(
         if slot is not None and not slot.taken:
             arrival = context.arrival
             received = arrival.received_request(context.target)
-            played = Played("error", problems=(_LEFT,), api=context.api)
+            played = Played("error", cause="capacity", problems=(_LEFT,), api=context.api)
             sent = Sent(arrival.clock, client_gone=True)
             exchange = Exchange(received, played, sent, in_use=True)
             log.begin(context.session, exchange)

@@ -25,6 +25,8 @@ ExchangeOutcome = Literal[
     "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
 ]
 
+Cause = Literal["", "scenario", "request", "server", "quota", "capacity", "state store", "service"]
+
 _NAMES = {"sent.bytes": "bytes_sent", "sent.shown_times": "times"}
 
 _FACTS = {
@@ -98,10 +100,12 @@ class Played:
 
     Args:
         outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
-            the API or the turn's `request` conditions); `error` (an HTTP error of the scenario, or
-            a request beyond a quota);
+            the API or the turn's `request` conditions); `error` (an HTTP error that `cause` has);
             `forwarded` (the real service answers); `unknown route` (no API and no scenario has
             it); `failed` (mockllm could not answer, because of a mistake of its own).
+        cause: of an error or a fault: the scenario has it for this try, the request asks for it
+            (`x-mockllm-fault`), or the server has it (`--fault`, or its session); the request is
+            beyond a quota or has no slot, or the state store or the real service is away.
         turn: the index of the turn that answered; `position` as in
             `mockllm.play.matching.select.Selection`.
         attempt: the number of the attempt at the turn, from 1.
@@ -127,6 +131,7 @@ class Played:
 
     outcome: ExchangeOutcome = "invalid"
     status: int = 0
+    cause: Cause = field(default="", kw_only=True)
     problems: tuple[str, ...] = ()
     api: str | None = None
     model: str | None = None
@@ -520,6 +525,8 @@ class Exchange:
     def facts(self) -> dict[str, Any]:
         """Its JSON without headers and body; only one with a shortened body has `body_size`."""
         facts = {name: value_of(self) for name, value_of in _FACTS.items()}
+        if self.played.cause:
+            facts["cause"] = self.played.cause
         return facts if self.body_size is None else facts | {"body_size": self.body_size}
 
     def as_json(self) -> dict[str, Any]:

@@ -103,7 +103,14 @@ class Slots:
         error = service_error(protocol, "overloaded", RETRY_AFTER)
         seed = derive("refused", error.message)
         answer = error_answer(protocol, error, seed)
-        played = Played("error", answer.status, (why,), protocol.name, retry_after=RETRY_AFTER)
+        played = Played(
+            "error",
+            answer.status,
+            (why,),
+            protocol.name,
+            cause="capacity",
+            retry_after=RETRY_AFTER,
+        )
         return Answered(answer, played)
 
     def enter(self) -> Slot | None:

@@ -96,6 +96,7 @@ class MeteredCall:
         answer = error_answer(protocol, error, seed, headers=headers)
         played = Played(
             outcome="error",
+            cause="quota",
             status=error.status,
             problems=(error.message,),
             api=protocol.name,

@@ -207,7 +207,11 @@ class _Passage:
         exchange = self.exchange
         exchange.forward(
             replace(
-                exchange.played, outcome="error", status=error.status, problems=(error.message,)
+                exchange.played,
+                outcome="error",
+                cause="service",
+                status=error.status,
+                problems=(error.message,),
             )
         )
         answer = error_answer(self.protocol, error, derive("upstream", error.message))

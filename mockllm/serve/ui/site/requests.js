@@ -18,7 +18,8 @@ const BEYOND = 8; // rows that are made above and below what is visible
 export function outcome(row) {
   const [mark, kind] = OUTCOMES.get(row.outcome) || ["·", "not-judged"];
   if (row.open) return h("span", { class: "badge k-not-judged" }, "… open");
-  return h("span", { class: `badge k-${kind}`, title: row.outcome }, mark, " ", line(WORDS.get(row.outcome) || row.outcome, 30));
+  const words = row.outcome === "error" && row.cause ? `error: ${row.cause}` : WORDS.get(row.outcome) || row.outcome;
+  return h("span", { class: `badge k-${kind}`, title: row.outcome }, mark, " ", line(words, 30));
 }
 
 export function marksOf(row) {

@@ -155,6 +155,7 @@ def test_a_full_server_refuses(api: str) -> None:
             assert float(refused.headers["retry-after"]) == 1
         entry = journal(thread)[-1]
         assert (entry.outcome, entry.status, entry.retry_after) == ("error", refused.status, 1)
+        assert entry.played.cause == "capacity"
         assert entry.problems == (
             "the server works on 1 answer at the same time (--max-concurrent)",
         )
@@ -215,6 +216,7 @@ def test_a_client_that_leaves_the_queue() -> None:
             assert time.monotonic() < limit
         entry = journal(thread)[-1]
         assert (entry.outcome, entry.status, entry.broken_off) == ("error", 0, True)
+        assert entry.played.cause == "capacity"
         assert entry.problems == (
             "the client left while the request waited for its slot (--queue)",
         )

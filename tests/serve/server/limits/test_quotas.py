@@ -71,7 +71,8 @@ def test_each_api_refuses_in_its_form(serve: Serve, api: str) -> None:
     assert error is not None or "error" in (body[0] if isinstance(body, list) else body)
     *played, last = served.journal()
     assert [entry["outcome"] for entry in played] == ["played"] * 2
-    assert (last["outcome"], last["status"], last["scenario"]) == ("error", 429, None)
+    assert (last["outcome"], last["cause"]) == ("error", "quota")
+    assert (last["status"], last["scenario"]) == (429, None)
     assert 43_000 < last["retry_after"] <= 43_200
     stated = refused.headers.get("retry-after")
     assert stated is None or last["retry_after"] <= int(stated) <= 43_200
