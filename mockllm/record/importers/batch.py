@@ -63,14 +63,15 @@ def with_progress(items: Sequence[_Item], what: str, progress: Progress) -> Iter
 
 
 _NO_KIND = (
-    "it is no VCR cassette, HTTP archive, recording of nock, event stream or fixture file of aimock"
+    "it is no VCR cassette, HTTP archive, recording of nock or httprr, event stream or fixture "
+    "file of aimock"
 )
 
 _MOST_TOGETHER = 100
 """Exchanges that are written together: the disk is waited for once for all of them."""
 
-_GENERIC = ("answer", "body", "output", "response", "stream")
-"""Names of files that say nothing: the name of the folder is used."""
+_GENERIC = ("answer", "body", "output", "recording", "response", "stream")
+"""Names of files that say nothing, as all of Polly.js do: the name of the folder is used."""
 
 
 @dataclass(frozen=True, slots=True)

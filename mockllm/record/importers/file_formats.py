@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mockllm.core.text import quantity
-from mockllm.record.importers import har, nock, sse_dump, vcr
+from mockllm.record.importers import har, httprr, nock, sse_dump, vcr
 from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Entry
 
-Kind = Literal["vcr", "har", "nock", "flows", "sse", "aimock"]
+Kind = Literal["vcr", "har", "nock", "httprr", "flows", "sse", "aimock"]
 
 READERS: dict[Kind, Callable[[ForeignFile], list[Entry]]] = {
     "vcr": vcr.read,
     "har": har.read,
     "nock": nock.read,
+    "httprr": httprr.read,
     "sse": sse_dump.read,
 }
 """The reader of each kind of file with exchanges."""
@@ -31,7 +32,7 @@ _STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:HTTP/[\d.]+ \d{3}|(?:data|event|i
 # Flows of mitmproxy are typed netstrings: each is a mapping whose first key is text, or bytes as in
 # files of Python 2 (mitmproxy/io/tnetstring.py).
 _FLOWS = re.compile(rb"\d{1,12}:\d{1,3}:[\w ]*[;,]")
-_READ = ("", ".yaml", ".yml", ".json", ".har", *_FLOW_ENDINGS, *sse_dump.ENDINGS)
+_READ = ("", ".yaml", ".yml", ".json", ".har", ".httprr", *_FLOW_ENDINGS, *sse_dump.ENDINGS)
 
 
 def detect(file: ForeignFile) -> Kind | None:
@@ -43,6 +44,8 @@ def detect(file: ForeignFile) -> Kind | None:
     data = file.data
     if _STREAM.match(data) or sse_dump.LINES.match(data):
         return "sse"
+    if data.startswith(httprr.FIRST):
+        return "httprr"
     if _FLOWS.match(data):
         return "flows"
     if file.is_json:

@@ -186,6 +186,16 @@ def header_pairs(headers: Any) -> tuple[tuple[str, str], ...]:
     )
 
 
+def header_lines(block: bytes) -> _Headers:
+    """Headers as HTTP/1.1 writes them; the body that follows has no HTTP chunks any more."""
+    lines = (line.partition(":") for line in block.decode("latin-1").splitlines())
+    return tuple(
+        (name.strip().lower(), value.strip())
+        for name, colon, value in lines
+        if colon and name.strip().lower() != "transfer-encoding"
+    )
+
+
 def _text(value: Any) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 

@@ -25,6 +25,7 @@ from mockllm.record.importers.reading import (
     as_sent,
     body_bytes,
     content_type,
+    header_lines,
     usual_url,
     whole,
 )
@@ -133,20 +134,10 @@ def _answer(data: bytes) -> tuple[int | None, _Headers, bytes]:
     while (line := _STATUS.match(data)) is not None:
         blank = _BLANK.search(data, line.end() - 2)
         if blank is None:
-            return int(line[1]), _headers(data[line.end() :]), b""
-        status, headers = int(line[1]), _headers(data[line.end() : blank.start()])
+            return int(line[1]), header_lines(data[line.end() :]), b""
+        status, headers = int(line[1]), header_lines(data[line.end() : blank.start()])
         data = data[blank.end() :]
     return status, headers, data
-
-
-def _headers(block: bytes) -> _Headers:
-    lines = (line.partition(":") for line in block.decode("latin-1").splitlines())
-    # The chunks are decoded already, by curl.
-    return tuple(
-        (name.strip().lower(), value.strip())
-        for name, colon, value in lines
-        if colon and name.strip().lower() != "transfer-encoding"
-    )
 
 
 def _request(path: Path) -> _Request:

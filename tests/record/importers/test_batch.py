@@ -164,6 +164,13 @@ def test_what_no_route_can_be_is_a_line_of_the_report(
     assert [texts(scenario) for scenario in load(out)] == [["hi"]]
 
 
+def test_a_name_that_says_nothing(tmp_path: Path, out: Path) -> None:
+    """The scenario has the name of the folder instead: Polly.js writes `NAME_1/recording.har`."""
+    (tmp_path / "greets_1").mkdir()
+    imported(out, cassette(tmp_path / "greets_1" / "recording.yaml", answer(HELLO, "hi")))
+    assert [scenario.name for scenario in load(out)] == ["greets-1"]
+
+
 def test_files_and_descriptions_name_the_cassette(tmp_path: Path, out: Path) -> None:
     """A scenario's files have the name of its cassette, and its description names the position."""
     other = [user("other")]
