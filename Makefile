@@ -70,16 +70,10 @@ OLDEST := .venv-aiohttp/.installed
 # What is used is compiled once, and not in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Four workers for two cores: a third of a test's time is waiting for programs that it started.
+# Four processes for two cores: a third of a test's time is waiting for programs that it started.
 # No test is timed by this: one that waits for ever fails by name, in place of the whole run.
 PYTEST := -n 4 --dist worksteal --timeout 900
-# The quick tests wait for nothing, and a worker takes ten seconds to import them all.
-QUICK := -n auto --dist worksteal --timeout 900
-
-# All tests, in four runs: a worker keeps what it imports and collects, and should stay below 500 MB.
-PARTS := "tests/[a-c][a-h]*/" "tests/[a-c][i-z]*/" "tests/[d-p]*/" "tests/[q-z]*/ tests/test_*.py"
-in_parts = failed=0; for part in $(PARTS); do \
-	$(BIN)/python -m pytest $(PYTEST) $(1) $$part || failed=1; done; exit $$failed
+in_parts = $(BIN)/python -m tests.in_parts
 
 .PHONY: demo test alone test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways load-ready agents load conformance site docs release-check check bench mutants upstreams lint types lock clean
 
@@ -88,7 +82,7 @@ demo: $(VENV)/.installed
 
 test: lint types
 	@$(MAKE) --no-print-directory --jobs 4 ready
-	@$(call in_parts,-m "not heavy")
+	@$(in_parts) 4 -m "not heavy"
 	@$(MAKE) --no-print-directory aiohttp-oldest
 
 # With this checkout's environment, so that nothing is installed twice; the clone's code comes first.
@@ -101,7 +95,7 @@ alone: $(VENV)/.installed-test
 
 test-all: lint types
 	@$(MAKE) --no-print-directory --jobs 4 ready-all
-	@$(call in_parts,--hypothesis-profile=thorough)
+	@$(in_parts) 4 --hypothesis-profile=thorough
 	@$(MAKE) --no-print-directory aiohttp-oldest-all
 	$(BIN)/python -m tools.kit_mutants
 	@$(MAKE) --no-print-directory mutants
@@ -146,7 +140,7 @@ debian:
 	else echo "not here, and not installed: $$missing; the tests with them will skip"; fi
 
 check: lint types
-	$(BIN)/python -m pytest $(QUICK) -q -m "not slow" --hypothesis-profile=fast
+	$(in_parts) $$(getconf _NPROCESSORS_ONLN) -m "not slow" --hypothesis-profile=fast
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
