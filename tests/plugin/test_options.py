@@ -234,14 +234,10 @@ def test_unused_scenarios_are_counted_over_all_workers(run):
         "def test_other():\n        pass",
         "@pytest.mark.mockllm('farewell')\n    def test_other():\n        reply_to('bye')",
     )
-    given = ("--mockllm-scenarios=greetings.yaml", "--mockllm-unused", "-n2", "--dist=each")
-    result = run(text, *given)
+    given = ("--mockllm-scenarios=greetings.yaml", "--mockllm-unused", "-n2")
+    result = run(text, *given, "--dist=each")
     result.stdout.fnmatch_lines(["none: every scenario was played"])
-    result = run(UNUSED, *given[:2], "-n2")
+    result = run(UNUSED, *given, "--mockllm-show")
     result.stdout.fnmatch_lines(["*scenarios that nothing played*", "farewell"])
-
-
-def test_exchanges_of_workers_are_shown(run):
-    """`--mockllm-show` prints the exchanges of tests in other processes."""
-    result = run(UNUSED, "--mockllm-scenarios=greetings.yaml", "--mockllm-show", "-n2")
+    # `--mockllm-show` prints the exchanges of tests in other processes, too.
     result.stdout.fnmatch_lines(["*= mockllm exchanges =*", "test_it.py::test_one"])
