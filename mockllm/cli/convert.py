@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,9 +35,6 @@ _SUFFIXES = ("", ".yaml", ".yml", ".json")
 _NOT_SEARCHED = ("node_modules", "site-packages", "__pycache__")
 _LAST_LINES = 15
 _LONGEST_REASON = 300
-_OF_AIOHTTP = ("AsyncStreamReaderMixin", "stream_writer")
-"""What vcrpy before 8.2 asks of aiohttp, and aiohttp 3.14 has not (vcrpy's issue 995)."""
-
 _HIDDEN = (
     "a filter of VCR changes its requests; the recording has them as they are sent, but for what "
     "[redact] in mockllm.toml and the rules of mockllm find"
@@ -177,6 +173,8 @@ def _run(paths: tuple[Path, ...]) -> list[_Test]:
 
 def _report_failed(failed: list[_Test], using: list[_Test]) -> None:
     """Says which tests do not pass with VCR, why, and what helps."""
+    from mockllm.record.importers.vcr import find_remedy
+
     by_reason: dict[str, list[_Test]] = {}
     for test in failed:
         by_reason.setdefault(_reason(test), []).append(test)
@@ -185,11 +183,8 @@ def _report_failed(failed: list[_Test], using: list[_Test]) -> None:
     for reason, tests in by_reason.items():
         more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
         echo(f"  {tests[0].test}{more}: {reason}")
-    if any(name in reason for reason in by_reason for name in _OF_AIOHTTP):
-        echo(
-            f"vcrpy {version('vcrpy')} does not know aiohttp {version('aiohttp')}, which mockllm "
-            "needs: pip install 'vcrpy>=8.2'"
-        )
+    if remedy := find_remedy(by_reason):
+        echo(remedy)
     elif failed:
         echo("Make them pass with VCR, or record them anew: pytest TEST --mockllm-record=all")
 

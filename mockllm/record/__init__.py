@@ -9,4 +9,5 @@ For others:
 - `redaction`: `redact` (an exchange), `scrub` (files), `rules`, `credentials`
 - `recording`: `drafting.drafts`, `store.folder`, `finding`
 - `importers`: `files` (any file), `batch` (many of them), `export`
+- `audit`: tests that replay cassettes by themselves
 """

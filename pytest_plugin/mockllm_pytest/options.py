@@ -139,6 +139,7 @@ _IGNORE = (
     "What of requests differs from run to run and is not compared: uuid, timestamp, date, a path "
     "in JSON bodies ($.metadata) or /PATTERN/.",
 )
+AUDIT = "--mockllm-audit"
 _PARSERS = {name: parse for name, parse, _, _ in _VALUES}
 
 
@@ -178,6 +179,15 @@ def add_options(parser: pytest.Parser) -> None:
         option = f"--mockllm-{name.replace('_', '-')}"
         group.addoption(option, type=parse, metavar=metavar, help=text)
         parser.addini(f"mockllm_{name}", text, default="")
+    group.addoption(
+        AUDIT,
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="Compare what tests of vcrpy, pytest-recording and pytest-vcr send with what their "
+        "cassettes were recorded from, while vcrpy replays them. FILE, after an equals sign: "
+        "report.html, report.json, or a folder for both.",
+    )
     for name, text in _FLAGS:
         option = f"--mockllm-{name.replace('_', '-')}"
         group.addoption(option, action="store_true", default=False, help=text)

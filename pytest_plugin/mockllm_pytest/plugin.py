@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context
+from copy import copy
 from dataclasses import replace
 from functools import partial, wraps
 from importlib.util import find_spec
@@ -75,9 +76,15 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests() -> None:
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> None:
     """Changes the HTTP libraries before a conftest imports them, and keeps one of their methods."""
     _install()
+    if options.AUDIT in args:  # argparse takes the folder of tests after it for its value
+        args[:] = [f"{arg}=" if arg == options.AUDIT else arg for arg in args]
+        namespace = copy(early_config.option)
+        early_config.known_args_namespace = parser.parse_known_args(args, namespace=namespace)
 
 
 def _install() -> None:
@@ -97,6 +104,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_LATE] = []
     config.stash[_FIXTURES] = []
     _check_package(config)
+    if config.getoption("mockllm_audit") is not None:
+        from mockllm_pytest.audit import AuditPlugin
+
+        with _without_traceback():
+            config.pluginmanager.register(AuditPlugin(config))
 
 
 def _check_package(config: pytest.Config) -> None:

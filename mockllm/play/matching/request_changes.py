@@ -114,6 +114,17 @@ def _ids(request: Request) -> list[str]:
     return ids
 
 
+def changes_between(exchange: Captured, sent: Captured, ignore: Ignored) -> tuple[str, ...]:
+    """The differences of the request of an exchange from that of a recorded one, for either kind of
+    request. Where it is sent to is not looked at."""
+    found = detect_api(sent)
+    if found.protocol is not None:
+        with suppress(MockLLMError):  # one that its API refuses is compared as JSON
+            request = request_of(sent, found)
+            return changes_of_call(exchange, request, found.target, sent.request_body, ignore)
+    return changes_of_route(exchange, RouteRequest.of_exchange(sent), ignore)
+
+
 def changes_of_route(exchange: Captured, request: RouteRequest, ignore: Ignored) -> tuple[str, ...]:
     """The differences of a request that calls no model from the recorded one."""
     before = RouteRequest.of_exchange(exchange)

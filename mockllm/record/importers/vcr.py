@@ -8,6 +8,8 @@ each exchange. A cassette has each answer whole, without times.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib.metadata import version
 from itertools import zip_longest
 from typing import Any
 
@@ -143,3 +145,17 @@ def _body(message: dict[str, Any]) -> bytes:
         case {"encoding": _}:
             return b""
     return body_bytes(body)
+
+
+_OF_AIOHTTP = ("AsyncStreamReaderMixin", "stream_writer")
+"""What vcrpy before 8.2 asks of aiohttp, and aiohttp 3.14 has not (vcrpy's issue 995)."""
+
+
+def find_remedy(reasons: Iterable[str]) -> str:
+    """What helps where tests fail for these reasons because of vcrpy; "" where they do not."""
+    if not any(name in reason for reason in reasons for name in _OF_AIOHTTP):
+        return ""
+    return (
+        f"vcrpy {version('vcrpy')} does not know aiohttp {version('aiohttp')}, which mockllm "
+        "needs: pip install 'vcrpy>=8.2'"
+    )
