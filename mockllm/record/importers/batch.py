@@ -70,7 +70,7 @@ _NO_KIND = (
 _MOST_TOGETHER = 100
 """Exchanges that are written together: the disk is waited for once for all of them."""
 
-_GENERIC = ("answer", "body", "output", "recording", "response", "stream")
+_GENERIC = ("answer", "body", "output", "recording", "recording.har", "response", "stream")
 """Names of files that say nothing, as all of Polly.js do: the name of the folder is used."""
 
 

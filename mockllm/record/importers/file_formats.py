@@ -28,6 +28,7 @@ _FLOW_ENDINGS = (".flow", ".flows", ".mitm", ".mitmproxy")
 _CASSETTE = re.compile(
     rb"^(?:(?:http_)?interactions|requests(?=[ \t]*:[\s\S]*^responses))[ \t]*:", re.MULTILINE
 )
+_ARCHIVE = re.compile(rb"^log:\s*^[ \t][\s\S]*?^[ \t]+entries:", re.MULTILINE)
 _STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:HTTP/[\d.]+ \d{3}|(?:data|event|id|retry)?:)")
 # Flows of mitmproxy are typed netstrings: each is a mapping whose first key is text, or bytes as in
 # files of Python 2 (mitmproxy/io/tnetstring.py).
@@ -53,7 +54,7 @@ def detect(file: ForeignFile) -> Kind | None:
         return kind or ("sse" if file.path.suffix in sse_dump.ENDINGS else None)
     if _CASSETTE.search(data):
         return "vcr"
-    return None
+    return "har" if _ARCHIVE.search(data) else None
 
 
 def _of_json(value: Any) -> Kind | None:

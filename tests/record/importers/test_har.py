@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mockllm.core.errors import UsageError
 from mockllm.record.importers import har
+from mockllm.record.importers.batch import import_files
 from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Unread
+from mockllm.record.recording.store.folder import Folder
 
 URL = "https://api.anthropic.com/v1/messages?beta=true"
 STREAM = 'event: message_start\ndata: {"type":"message_start"}\n\n'
@@ -41,6 +44,17 @@ def read(tmp_path, *entries, creator="browser"):
     log = {"version": "1.2", "creator": {"name": creator}, "entries": entries}
     path.write_text(json.dumps({"log": log}))
     return har.read(ForeignFile(path))
+
+
+def test_an_archive_in_yaml(tmp_path):
+    """A persister of Polly.js may write it so. Its file is called `recording.har` in a folder with
+    the name of the recording, which names the scenario."""
+    path = tmp_path / "asks_twice_123" / "recording.har.yaml"
+    path.parent.mkdir()
+    log = {"_recordingName": "asks twice", "creator": {"name": "Polly.JS"}, "entries": [entry()]}
+    path.write_text(yaml.safe_dump({"log": log}))
+    (one,) = import_files([tmp_path], Folder(tmp_path / "out"))
+    assert (one.line.outcome, one.line.scenario) == ("neutral", "asks-twice-123")
 
 
 def base64_of(data):
