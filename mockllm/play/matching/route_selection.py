@@ -238,10 +238,12 @@ class RouteIndex:
     def judge_conditions(
         self, request: RouteRequest
     ) -> Iterator[tuple[Scenario, list[JudgedCondition]]]:
-        """The scenarios whose route fits, the best fit first, with each of their conditions."""
+        """The scenarios whose route fits, the best fit and then the nearest first, with each of
+        their conditions."""
         fits = self.fitting(request.method, request.path, request.host)
-        for fit in sorted(fits, key=lambda fit: -fit.how):
-            yield fit.scenario, list(_conditions(fit, request))
+        judged = [(fit, list(_conditions(fit, request))) for fit in fits]
+        judged.sort(key=lambda pair: (-pair[0].how, _distance(pair[1])))
+        return ((fit.scenario, conditions) for fit, conditions in judged)
 
     def explain(self, request: RouteRequest) -> str:
         """Why no scenario answers, in one line: the first failed condition of the nearest ones;
@@ -253,6 +255,13 @@ class RouteIndex:
         ]
         more = f"; and {len(reasons) - NEAREST} more" if len(reasons) > NEAREST else ""
         return "; ".join(reasons[:NEAREST]) + more
+
+
+def _distance(judged: Iterable[JudgedCondition]) -> tuple[int, int]:
+    """How far a request is from meeting conditions: what was not sent is farther than a wrong
+    value."""
+    failed = [condition.actual for condition in judged if not condition.met]
+    return failed.count(None), len(failed)
 
 
 _PORT = re.compile(r":\d+\Z")

@@ -162,6 +162,16 @@ def test_an_unknown_value_is_refused(tmp_path: Path, kind: str, url: str, reason
     assert reason in player.routes.index.explain(request)
 
 
+def test_the_parameter_with_another_value_is_named_first(tmp_path: Path) -> None:
+    """However many recordings of the path have other parameters."""
+    urls = [f"{API}/v1/items?{query}" for query in ("a=1", "b=1", "c=1", "d=1", "city=Oslo")]
+    player = player_of(tmp_path, *map(request_to, urls))
+    explained = player.routes.index.explain(sent(request_to(f"{API}/v1/items?city=Rome")))
+    assert explained.startswith(
+        "it-5: match.query: the parameter 'city' must be 'Oslo', got 'Rome'"
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "request_"),
     [
