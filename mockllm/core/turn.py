@@ -20,13 +20,23 @@ TokenUsage = Usage
 """The tokens of a turn; in a stream an event has them."""
 
 
-def _at_least_one(fragments: tuple[str, ...]) -> tuple[str, ...]:
-    return fragments or ("",)
+@record
+class _Fragmented:
+    """Text in at least one fragment, which may be empty."""
+
+    fragments: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fragments", self.fragments or ("",))
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
 
 
 @record
-class Text:
-    """Visible text. It has at least one fragment, which may be empty.
+class Text(_Fragmented):
+    """Visible text.
 
     Args:
         logprobs: whether it comes with log probabilities.
@@ -34,18 +44,10 @@ class Text:
         tokens: they join to the text; none: log probabilities are derived.
     """
 
-    fragments: tuple[str, ...]
     citations: tuple[Cite, ...] = ()
     logprobs: bool = False
     signature: str | None = None
     tokens: tuple[Token, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fragments", _at_least_one(self.fragments))
-
-    @property
-    def text(self) -> str:
-        return "".join(self.fragments)
 
     def tokens_of(self, number: int) -> tuple[Token, ...] | None:
         """The tokens that begin in a fragment; those at the end are of the last one."""
@@ -61,33 +63,16 @@ class Text:
 
 
 @record
-class Reasoning:
+class Reasoning(_Fragmented):
     """Reasoning, or (`summary`) a summary of it; `signature` is the provider's opaque value."""
 
-    fragments: tuple[str, ...]
     signature: str | None = None
     summary: bool = False
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fragments", _at_least_one(self.fragments))
-
-    @property
-    def text(self) -> str:
-        return "".join(self.fragments)
-
 
 @record
-class Refusal:
+class Refusal(_Fragmented):
     """The text in which the model declines to answer."""
-
-    fragments: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fragments", _at_least_one(self.fragments))
-
-    @property
-    def text(self) -> str:
-        return "".join(self.fragments)
 
 
 @record
