@@ -50,7 +50,7 @@ _SETTLING: frozenset[Operation] = frozenset(("response", "cancel_response", "del
 """The operations after which a client has all that it will get of an answer that is done."""
 
 
-def _stored(call: ApiCall) -> tuple[str, ...]:
+def _stored_id(call: ApiCall) -> tuple[str, ...]:
     """The id of the answer that a request is about; none where it is about none."""
     stored = call.protocol.stored
     id = None if stored is None else call.target.segments.get(stored.segment)
@@ -71,11 +71,11 @@ class Lookups:
         if operation == "response":
             streamed = self._streamed_again(call)
             if streamed is not None:
-                return Answered(streamed, replace(played, stream=True, settles=_stored(call)))
+                return Answered(streamed, replace(played, stream=True, settles=_stored_id(call)))
         found, is_pending = self._lookup(call, operation)
         body = call.protocol.lookups[operation](found)
         if operation in _SETTLING and not is_pending:
-            played = replace(played, settles=_stored(call))
+            played = replace(played, settles=_stored_id(call))
         return Answered(json_answer(200, body, CORS), played)
 
     def _lookup(self, call: ApiCall, operation: Operation) -> tuple[Lookup, bool]:
