@@ -24,7 +24,7 @@ from mockllm.record.importers.file_formats import (
     detect,
     files,
     may_be_read,
-    uncompressed,
+    path_without_gz,
 )
 from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Entry, Unread
@@ -217,7 +217,7 @@ class _Batch:
         return True
 
     def _add_all(self, path: Path, entries: Iterable[Entry]) -> None:
-        stem = uncompressed(path).stem
+        stem = path_without_gz(path).stem
         stem = path.parent.name if stem in _GENERIC else stem
         shown = _display_path(path, self.root)
         origin = Origin(self._group(path), self._redactor.text(stem), self._redactor.text(shown))

@@ -72,14 +72,14 @@ def _of_json(value: Any) -> Kind | None:
     return None
 
 
-def uncompressed(path: Path) -> Path:
+def path_without_gz(path: Path) -> Path:
     """The path of a file without the ending of a compressed one."""
     return path.with_name(path.name.removesuffix(".gz") or path.name)
 
 
 def may_be_read(path: Path) -> bool:
     """Whether a file in a folder is looked at: by its name it may be a recording."""
-    return uncompressed(path).suffix in _READ
+    return path_without_gz(path).suffix in _READ
 
 
 def files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -107,7 +107,7 @@ def not_read(files: Iterable[Path]) -> str:
     """The line about files of other kinds: how many of each ending, and the first of them."""
     by_ending: dict[str, list[Path]] = {}
     for file in files:
-        by_ending.setdefault(uncompressed(file).suffix, []).append(file)
+        by_ending.setdefault(path_without_gz(file).suffix, []).append(file)
     kinds = [
         f"{len(several)} {f'*{suffix}' if suffix else 'without an ending'} ({several[0].name}"
         f"{', ...' if len(several) > 1 else ''})"

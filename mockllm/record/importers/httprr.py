@@ -59,7 +59,7 @@ def _exchange(request: bytes, answer: bytes, source: str) -> Entry:
             request[sent.end() :],
             int(status[0]),
             header_lines(got[2]),
-            whole(_joined(body) if b"transfer-encoding: chunked" in got[2].lower() else body),
+            whole(_join_chunks(body) if b"transfer-encoding: chunked" in got[2].lower() else body),
             source=source,
         )
         return as_sent(exchange)
@@ -67,7 +67,7 @@ def _exchange(request: bytes, answer: bytes, source: str) -> Entry:
         return Unread(source, str(error), f"{method} {masked_url(url)}")
 
 
-def _joined(body: bytes) -> bytes:
+def _join_chunks(body: bytes) -> bytes:
     """A body without the sizes of its HTTP chunks."""
     parts, at = [], 0
     while (size := _CHUNK.match(body, at)) is not None and int(size[1], 16):

@@ -52,7 +52,7 @@ def as_sent(exchange: Captured) -> Captured:
         exchange,
         method=exchange.method.upper(),
         request_headers=_fitting_headers(exchange.request_headers, exchange.request_body),
-        headers=_typed(exchange, _fitting_headers(exchange.headers, exchange.body)),
+        headers=_with_type(exchange, _fitting_headers(exchange.headers, exchange.body)),
     )
     plain = exchange.plain_request()
     if plain is exchange:
@@ -82,7 +82,7 @@ def usual_url(protocol: WireProtocol, model: str, *, streamed: bool) -> str:
     return client.service + client.path_of(model or "unknown", stream=streamed)
 
 
-def _typed(exchange: Captured, headers: _Headers) -> _Headers:
+def _with_type(exchange: Captured, headers: _Headers) -> _Headers:
     """Headers with the type of the answer, where they have none because of a filter."""
     named = exchange.header("content-type")
     if not exchange.body or (not _HIDDEN.fullmatch(named) if named else headers):
