@@ -56,6 +56,16 @@ HEADS: list[Row] = [
         ],
     ),
     (
+        "a cassette",
+        "interactions: []\nversion: 1\n",
+        [
+            "1:1: needs the key 'scenario'",
+            "1:1: needs the key 'turns'",
+            "1:1: unknown key 'interactions'; this is a cassette: serve it with --cassettes, or import it with mockllm import",
+            "2:1: unknown key 'version'; known here: scenario, description, route, apis, match, tools, seed, defaults, obey, include, replies, template, turns, then, ids",
+        ],
+    ),
+    (
         "typo",
         top("descripton: red"),
         [

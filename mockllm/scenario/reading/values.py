@@ -328,12 +328,17 @@ def keys(table: Iterable[str]) -> str:
     return "the keys " + ", ".join(table)
 
 
+_CASSETTE = "; this is a cassette: serve it with --cassettes, or import it with mockllm import"
+_OF_OTHER_TOOLS = {"interactions": _CASSETTE, "http_interactions": _CASSETTE}
+"""What to do with a file that has such a key."""
+
+
 def unknown(node: Mapping, key: str, findings: Findings, table: Iterable[str]) -> str | None:
     """Adds the finding of an unknown key; returns the most similar key of the table."""
     if findings.full:
         return None
     table = tuple(table)
-    hint = suggestion(key, table) or f"; known here: {', '.join(table)}"
+    hint = _OF_OTHER_TOOLS.get(key) or suggestion(key, table) or f"; known here: {', '.join(table)}"
     findings.add(node, f"unknown key {excerpt(key)!r}{hint}", node.keys[key])
     return next(iter(similar_names(key.lower(), table)), None)
 
