@@ -296,16 +296,28 @@ def distinguishing_fields(
             replace(sent, body=normal_value(ignore, sent.body)) for sent in (request, *others)
         )
     paths = [path for path in _fields(request, request.body, ()) if _differs(path, request, others)]
+    # Some fields distinguish those that one of them does: what a condition on several lacks is what
+    # those on each lack. So each is asked once, and not each combination.
+    distinguished = [
+        (path, _misses(_part(request.body, [path]), others)) for path in paths[:_MOST_TRIED]
+    ]
     for count in range(1, _MOST_FIELDS + 1):
-        for some in combinations(paths[:_MOST_TRIED], count):
-            body: dict[str, Any] = _part(request.body, some)
-            if (  # most fields do not distinguish, so that is asked first
-                all(check_partial("body", body, other.body) is not None for other in others)
-                and check_partial("body", body, request.body) is None
-                and not any(text_operators(body))
-            ):
+        for some in combinations(distinguished, count):
+            if len(frozenset().union(*(numbers for _, numbers in some))) < len(others):
+                continue
+            body: dict[str, Any] = _part(request.body, [path for path, _ in some])
+            if check_partial("body", body, request.body) is None and not any(text_operators(body)):
                 return body
     return None
+
+
+def _misses(body: Any, others: Sequence[Request]) -> frozenset[int]:
+    """The numbers of the requests that do not meet a condition on the body."""
+    return frozenset(
+        number
+        for number, other in enumerate(others)
+        if check_partial("body", body, other.body) is not None
+    )
 
 
 _Path = tuple[str | int, ...]
