@@ -119,7 +119,8 @@ class AuditPlugin:
     # What vcrpy does
 
     def _note_cassette(self, cassette: Any) -> None:
-        self._opened[path_of(cassette)] = list(cassette.data)
+        if cassette.data:  # else there is no file
+            self._opened[path_of(cassette)] = list(cassette.data)
 
     def _note_answer(self, cassette: Any, index: int, request: Any, _: Any) -> None:
         self._played.append((cassette, index, cassette.filter_request(request)))
@@ -152,7 +153,7 @@ class AuditPlugin:
         try:
             return (yield)
         finally:
-            if self._opened:
+            if self._opened or self._refused:
                 self._seen.tests.append(self._audited(item.nodeid))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -247,7 +248,7 @@ class AuditPlugin:
         at. Those of tests that ended before are none."""
         if self._seen.is_partial:
             return [], ["Only some tests ran, so cassettes that no test opens were not looked for."]
-        folders = {Path(path).parent for path in self._seen.cassettes}
+        folders = {Path(path).parent for path in self._seen.cassettes if Path(path).is_file()}
         own = {
             Path(path).parent
             for test in self._seen.tests

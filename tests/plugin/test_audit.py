@@ -65,6 +65,15 @@ def test_without():
     pass
 """
 
+UNRECORDED = """\
+import pytest
+
+
+@pytest.mark.vcr
+def test_it():
+    pass
+"""
+
 
 def broken(text: str) -> dict[str, Any]:
     entry = interaction(text)
@@ -90,6 +99,7 @@ def suite(tmp_path: Path) -> Path:
     (tmp_path / "client.py").write_text(CLIENT)
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_a.py").write_text(TESTS)
+    (tmp_path / "tests" / "test_b.py").write_text(UNRECORDED)
     cassettes = tmp_path / "tests" / "cassettes" / "test_a"
     cassettes.mkdir(parents=True)
     hello = interaction("Hello")
@@ -148,7 +158,7 @@ def test_an_audit_says_what_the_cassettes_are_worth(
     printed = run(suite, f"--mockllm-audit={out}", "-n1", "tests")
     assert {name: (suite / name).read_bytes() for name in files(suite)} == before
     assert SUMMARY in printed, printed
-    assert "1 failed, 5 passed, 1 skipped" in printed
+    assert "1 failed, 6 passed, 1 skipped" in printed
     summary = json.loads((out / "audit.json").read_text())["summary"]
     counts = {
         name: summary[name] for name in ("tests_changed", "unrequested", "unopened", "broken")
