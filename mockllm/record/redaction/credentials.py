@@ -145,7 +145,7 @@ def secret_words(value: str, *, first: bool = False) -> Iterator[str]:
 _SCOPE = re.compile(r"/[^/,\s]*/[^/,\s]*/[^/,\s]*/aws4_request")
 """Date, region and service behind the id of a key (Signature Version 4 of AWS): hosts have them."""
 
-_NO_WORD = re.compile(r" |//")
+_NO_WORD = re.compile(r" |//|%2[fF]%2[fF]")
 """A blank, or the beginning of a host: what is secret in an address is found by its own rules."""
 
 

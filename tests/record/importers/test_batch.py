@@ -130,6 +130,32 @@ def test_the_line_of_an_exchange_shows_no_account(tmp_path: Path, out: Path) -> 
     assert "/workspaces/REDACTED-1" in line
 
 
+def test_an_address_in_a_cookie_hides_no_host(tmp_path: Path, out: Path) -> None:
+    """Where a client goes on after signing in is no credential, written in percent or not: the host
+    would be hidden everywhere, in the route of the exchange, too."""
+    for name, address in (
+        ("a", "https%3A%2F%2Fwww.odd-service.test"),
+        ("b", "https://www.odd-service.test"),
+    ):
+        headers = (*JSON, ("set-cookie", f"callback-url={address}; Path=/"))
+        url = f"https://www.odd-service.test/v1/{name}"
+        imported(
+            out,
+            cassette(tmp_path / f"{name}.yaml", exchange(b"", [b"{}"], url=url, headers=headers)),
+        )
+    assert [one.route and one.route.host for one in load(out)] == ["www.odd-service.test"] * 2
+
+
+def test_a_host_that_had_a_secret_is_none_of_a_route(tmp_path: Path, out: Path) -> None:
+    """Its placeholder is no host, and what is served at another one is found."""
+    sent = exchange(b"", [b"{}"], url="https://k7x2-tenant-of-acme.odd.test/v1/x", headers=JSON)
+    sent = replace(sent, request_headers=(*JSON, ("x-api-key", "k7x2-tenant-of-acme")))
+    assert not lost(imported(out, cassette(tmp_path / "a.yaml", sent)))
+    (scenario,) = load(out)
+    assert scenario.route is not None
+    assert scenario.route.host == ""
+
+
 def test_what_is_hidden_in_an_answer_is_said(tmp_path: Path, out: Path) -> None:
     """Such an answer is not as it was recorded; what is hidden of a request changes no answer. A
     placeholder that is cut in fragments counts, too."""

@@ -68,7 +68,8 @@ def _template(exchange: Captured) -> str:
 def _host(exchange: Captured) -> str:
     """The host of an exchange; "" where it had a secret, or is none that a route can have."""
     host = host_in(exchange.url)
-    return host if is_host(host) and wildcards(host) is None else ""
+    # A host is in lower case, and then no placeholder is one.
+    return host if is_host(host) and wildcards(urlsplit(exchange.url).netloc) is None else ""
 
 
 def begun_route(
