@@ -38,8 +38,6 @@ from mockllm.wire.protocols.ag_ui.objects import ENDINGS
 quirk = quirks_of("agui")
 """A quirk of AG-UI."""
 
-__all__ = ["QUIRKS"]
-
 START, ARGS, END = "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"
 
 

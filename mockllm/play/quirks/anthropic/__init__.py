@@ -9,6 +9,4 @@ from __future__ import annotations
 from mockllm.play.quirks.anthropic import blocks, stream
 from mockllm.play.quirks.base import Quirk
 
-__all__ = ["QUIRKS"]
-
 QUIRKS: tuple[Quirk, ...] = (*stream.QUIRKS, *blocks.QUIRKS, *stream.ENDINGS)

@@ -37,8 +37,6 @@ from mockllm.wire.protocols.values import mapping
 quirk = quirks_of("bedrock")
 """A quirk of Converse."""
 
-__all__ = ["QUIRKS"]
-
 _MESSAGE = "Too many tokens, please wait before trying again."
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from mockllm.play.quirks.base import Quirk
 from mockllm.play.quirks.chat import arguments, envelope, finish, identity
 
-__all__ = ["QUIRKS"]
-
 QUIRKS: tuple[Quirk, ...] = (
     *identity.QUIRKS,
     *arguments.QUIRKS,

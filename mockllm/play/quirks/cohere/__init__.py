@@ -24,8 +24,6 @@ from mockllm.wire.protocols.values import mapping
 quirk = quirks_of("cohere")
 """A quirk of Cohere."""
 
-__all__ = ["QUIRKS"]
-
 _CALLS = ("tool-call-start", "tool-call-delta")
 _BLOCKS = ("content-start", "content-delta", "content-end")
 

@@ -29,8 +29,6 @@ from mockllm.wire.protocols.values import objects
 quirk = quirks_of("completions")
 """A quirk of Completions."""
 
-__all__ = ["QUIRKS"]
-
 Choice = tuple[Item, Json]
 """A chunk and its only choice. Changes of the choice change the chunk."""
 

@@ -17,8 +17,6 @@ from mockllm.play.quirks.streams import end_in_error, separate_characters, witho
 from mockllm.scenario.model import Api
 from mockllm.wire.protocols import PROTOCOLS
 
-__all__ = ["QUIRKS"]
-
 quirk = quirks_of()
 """A quirk of every API with server-sent events."""
 

@@ -37,8 +37,6 @@ from mockllm.wire.protocols.values import objects
 quirk = quirks_of("ollama")
 """A quirk of Ollama."""
 
-__all__ = ["QUIRKS"]
-
 
 def message(item: Item) -> Json:
     """The message in an object, or the object where it has none (`/api/generate`)."""

@@ -9,6 +9,4 @@ from __future__ import annotations
 from mockllm.play.quirks.base import Quirk
 from mockllm.play.quirks.responses import items, stream
 
-__all__ = ["QUIRKS"]
-
 QUIRKS: tuple[Quirk, ...] = (*items.QUIRKS, *stream.QUIRKS)
