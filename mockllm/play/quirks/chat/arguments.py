@@ -28,11 +28,9 @@ def _null_first(opening: chunks.CallFragment) -> None:
 
 def _null_together(items: list[Item], _: Context) -> list[Item]:
     """Opens all calls of a choice in the chunk of the first one, with null arguments."""
-    by_choice: dict[int, list[chunks.CallFragment]] = {}
-    for opening in chunks.openings(items):
-        by_choice.setdefault(opening.choice.index, []).append(opening)
+    openings = chunks.grouped_by(lambda opening: opening.choice.index, chunks.openings(items))
     gone: list[chunks.CallFragment] = []
-    for first, *others in by_choice.values():
+    for first, *others in openings:
         if not any(opening.arguments for opening in (first, *others)):
             for opening in (first, *others):
                 opening.function["arguments"] = None

@@ -6,9 +6,9 @@ content; chunks of another shape are not changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from mockllm.play.quirks.base import Item, quirks_of
 from mockllm.wire.protocols.records import Json
@@ -16,6 +16,8 @@ from mockllm.wire.protocols.values import objects
 
 quirk = quirks_of("chat")
 """A quirk of Chat Completions."""
+
+_Element = TypeVar("_Element")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,21 +76,29 @@ def fragments(items: Iterable[Item]) -> Iterator[CallFragment]:
                 yield CallFragment(choice, entry)
 
 
+def grouped_by(
+    key: Callable[[_Element], object], elements: Iterable[_Element]
+) -> list[list[_Element]]:
+    """The elements with one key together, in the order of the first of each."""
+    groups: dict[object, list[_Element]] = {}
+    for element in elements:
+        groups.setdefault(key(element), []).append(element)
+    return list(groups.values())
+
+
 def by_choice(items: Iterable[Item]) -> list[list[CallFragment]]:
     """The fragments of all calls of each choice, in order."""
-    choices: dict[int, list[CallFragment]] = {}
-    for fragment in fragments(items):
-        choices.setdefault(fragment.choice.index, []).append(fragment)
-    return list(choices.values())
+    return grouped_by(lambda fragment: fragment.choice.index, fragments(items))
+
+
+def call_key(fragment: CallFragment) -> tuple[int, int]:
+    """Which call of which choice a fragment belongs to."""
+    return fragment.choice.index, fragment.entry["index"]
 
 
 def calls(items: Iterable[Item]) -> list[list[CallFragment]]:
     """The fragments of each call, in order of the openings; each choice has its own calls."""
-    by_key: dict[tuple[int, int], list[CallFragment]] = {}
-    for fragment in fragments(items):
-        key = fragment.choice.index, fragment.entry["index"]
-        by_key.setdefault(key, []).append(fragment)
-    return list(by_key.values())
+    return grouped_by(call_key, fragments(items))
 
 
 def openings(items: Iterable[Item]) -> list[CallFragment]:

@@ -24,10 +24,7 @@ from mockllm.wire.protocols.records import Json
 
 
 def _one_chunk(items: list[Item], context: Context) -> list[Item]:
-    answers: dict[int, list[list[chunks.CallFragment]]] = {}
-    for call in chunks.calls(items):
-        answers.setdefault(call[0].choice.index, []).append(call)
-    for several in answers.values():
+    for several in chunks.grouped_by(lambda call: call[0].choice.index, chunks.calls(items)):
         if len(several) > 1:
             items = _join_calls(items, several)
     return items
@@ -49,25 +46,18 @@ def _whole(call: Iterable[chunks.CallFragment]) -> Json:
 
 
 def _interleave(items: list[Item], context: Context) -> list[Item]:
-    queues: dict[tuple[int, int], list[Item]] = {}
-    for fragment in chunks.fragments(items):
-        if _is_only(fragment):
-            key = fragment.choice.index, fragment.entry["index"]
-            queues.setdefault(key, []).append(fragment.choice.item)
-    turns = alternating(*queues.values())
-    moved = {id(item) for queue in queues.values() for item in queue}
+    only = chunks.grouped_by(chunks.call_key, filter(_is_only, chunks.fragments(items)))
+    queues = [[fragment.choice.item for fragment in call] for call in only]
+    turns = alternating(*queues)
+    moved = {id(item) for queue in queues for item in queue}
     return at_times_of(items, [next(turns) if id(item) in moved else item for item in items])
 
 
 def _is_only(fragment: chunks.CallFragment) -> bool:
     choice = fragment.choice
-    alone = (
-        len(choice.item.data["choices"])
-        == len(choice.delta)
-        == len(choice.delta["tool_calls"])
-        == 1
-    )
-    return alone and choice.fields.get("finish_reason") is None
+    siblings = choice.item.data["choices"], choice.delta, choice.delta["tool_calls"]
+    is_single = all(len(several) == 1 for several in siblings)
+    return is_single and choice.fields.get("finish_reason") is None
 
 
 @each_with(chunks.choices_of)
