@@ -127,20 +127,11 @@ class Match:
     @property
     def conditions(self) -> int:
         """The number of conditions; the scenario with the most wins."""
-        return (
-            (self.model is not None)
-            + (self.user is not None)
-            + (1 if isinstance(self.user_files, FileCount) else len(self.user_files))
-            + (self.system is not None)
-            + len(self.tools)
-            + len(self.headers)
-            + (self.body is not None)
-            + (self.stream is not None)
-            + len(self.query)
-            + bool(self.any_of)
-            + bool(self.all_of)
-            + (self.negated is not None)
-        )
+        single = (self.model, self.user, self.system, self.body, self.stream, self.negated)
+        files = 1 if isinstance(self.user_files, FileCount) else len(self.user_files)
+        several = len(self.tools) + len(self.headers) + len(self.query)
+        groups = bool(self.any_of) + bool(self.all_of)
+        return sum(value is not None for value in single) + files + several + groups
 
 
 @record

@@ -302,17 +302,9 @@ class Drafting:
         key = key_of_request(request, (), ignore) if request is not None else None
         if key is None or recorded is None:
             return turn
-        found = self._number_recording(key)
-        return replace(
-            turn,
-            recorded=replace(
-                found,
-                file=recorded.file,
-                path=recorded.path,
-                partial=recorded.partial,
-                hidden=recorded.hidden,
-            ),
-        )
+        new = self._number_recording(key)
+        found = replace(new, file=recorded.file, path=recorded.path, hidden=recorded.hidden)
+        return replace(turn, recorded=replace(found, partial=recorded.partial))
 
     def _placement(
         self, request: Request, group: str, twin: Conversation | None, *, is_new: bool
