@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -44,6 +44,7 @@ from mockllm.wire.protocols.records import (
     ServiceError,
     StoredAnswers,
     StreamEvents,
+    service_errors,
 )
 
 if TYPE_CHECKING:
@@ -191,13 +192,18 @@ class Route:
     header: str | None = None
 
 
+def routes_below(bases: Iterable[str], *routes: Route) -> Iterator[Route]:
+    """Some routes below each of several paths."""
+    return (replace(route, path=base + route.path) for base in bases for route in routes)
+
+
 def model_routes(*bases: str, header: str | None = None) -> list[Route]:
     """The paths of the list of models and of single ones. A model `mock/<scenario>` is two segments
     of a path."""
-    models = ("/{model}", "/{owner}/{model}")
+    single = ("/models/{model}", "/models/{owner}/{model}")
     return [
-        *(Route("GET", f"{base}/models", "models", header) for base in bases),
-        *(Route("GET", f"{base}/models{m}", "model", header) for base in bases for m in models),
+        *routes_below(bases, Route("GET", "/models", "models", header)),
+        *routes_below(bases, *(Route("GET", path, "model", header) for path in single)),
     ]
 
 
@@ -236,17 +242,11 @@ class Address:
     task: str = "chat"
 
 
-SERVICE_ERRORS: Mapping[str, ServiceError] = {
-    "overloaded": ServiceError(
-        503, StreamError("The service is overloaded. Please try again later.", None, "overloaded")
-    ),
-    "rate_limit": ServiceError(
-        429, StreamError("Rate limit reached. Please try again later.", None, "rate_limit")
-    ),
-    "server_error": ServiceError(
-        500, StreamError("The server had an error.", None, "server_error")
-    ),
-}
+SERVICE_ERRORS = service_errors(
+    StreamError("The service is overloaded. Please try again later.", None, "overloaded"),
+    StreamError("Rate limit reached. Please try again later.", None, "rate_limit"),
+    StreamError("The server had an error.", None, "server_error"),
+)
 """The errors of a service that documents none."""
 
 

@@ -20,7 +20,7 @@ from mockllm.core.seeded import derive, derive_int
 from mockllm.core.turn import Turn
 from mockllm.wire.protocols.base import Reply, content_headers, dumps, retry_headers
 from mockllm.wire.protocols.checks import Check, Checks
-from mockllm.wire.protocols.records import Fields, Json, NumberedFrame, ServiceError
+from mockllm.wire.protocols.records import Fields, Json, NumberedFrame, service_errors
 from mockllm.wire.protocols.values import (
     array,
     digits,
@@ -39,27 +39,19 @@ from mockllm.wire.protocols.writing import data_url, is_url
 if TYPE_CHECKING:
     from mockllm.core.quotas import Excess, Level
 
-SERVICE_ERRORS: Mapping[str, ServiceError] = {
-    "overloaded": ServiceError(
-        503,
-        StreamError(
-            "The server is currently overloaded with other requests. Sorry about that!",
-            "service_unavailable_error",
-            "server_is_overloaded",
-        ),
+SERVICE_ERRORS = service_errors(
+    StreamError(
+        "The server is currently overloaded with other requests. Sorry about that!",
+        "service_unavailable_error",
+        "server_is_overloaded",
     ),
-    "rate_limit": ServiceError(
-        429, StreamError("Rate limit reached for requests.", "requests", "rate_limit_exceeded")
+    StreamError("Rate limit reached for requests.", "requests", "rate_limit_exceeded"),
+    StreamError(
+        "The server had an error while processing your request. Sorry about that!",
+        "server_error",
+        "server_error",
     ),
-    "server_error": ServiceError(
-        500,
-        StreamError(
-            "The server had an error while processing your request. Sorry about that!",
-            "server_error",
-            "server_error",
-        ),
-    ),
-}
+)
 """The errors that do not depend on the request."""
 
 VERSION = "2020-10-01"
@@ -79,14 +71,10 @@ _TEXT_FIELDS = {"refusal": "refusal"} | dict.fromkeys(
 _SCHEMA_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
 _TYPES = {
-    403: "invalid_request_error",
     408: "timeout_error",
     429: "requests",
-    500: "server_error",
-    502: "server_error",
     503: "service_unavailable_error",
     504: "timeout_error",
-    529: "server_error",
 }
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 

@@ -174,6 +174,17 @@ class ServiceError:
     error: StreamError
 
 
+def service_errors(
+    overloaded: StreamError, rate_limit: StreamError, server_error: StreamError, busy: int = 503
+) -> Mapping[str, ServiceError]:
+    """A table for `WireProtocol.service_errors`; `busy` is the status of an overloaded service."""
+    return {
+        "overloaded": ServiceError(busy, overloaded),
+        "rate_limit": ServiceError(429, rate_limit),
+        "server_error": ServiceError(500, server_error),
+    }
+
+
 FormMistake = tuple[str, bool]
 """What of a stream is against the form of its API, and whether clients lose content by it."""
 

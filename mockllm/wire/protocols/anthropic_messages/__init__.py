@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from mockllm.wire.protocols.base import Address, Route, model_routes
+from mockllm.wire.protocols.base import Address, Route, model_routes, routes_below
 from mockllm.wire.protocols.records import Environment
 
 API = "anthropic"
@@ -30,17 +30,14 @@ ADDRESS = Address(
         Route("POST", "/messages", "generate"),
         Route("POST", "/v1/messages/count_tokens", "count_tokens"),
         Route("POST", "/messages/count_tokens", "count_tokens"),
-        *(
-            route
-            for base in ("/v1/messages/batches", "/messages/batches")
-            for route in (
-                Route("POST", base, "create_batch"),
-                Route("GET", base, "batches"),
-                Route("GET", f"{base}/{{batch_id}}", "batch"),
-                Route("POST", f"{base}/{{batch_id}}/cancel", "cancel_batch"),
-                Route("DELETE", f"{base}/{{batch_id}}", "delete_batch"),
-                Route("GET", f"{base}/{{batch_id}}/results", "batch_results"),
-            )
+        *routes_below(
+            ("/v1/messages/batches", "/messages/batches"),
+            Route("POST", "", "create_batch"),
+            Route("GET", "", "batches"),
+            Route("GET", "/{batch_id}", "batch"),
+            Route("POST", "/{batch_id}/cancel", "cancel_batch"),
+            Route("DELETE", "/{batch_id}", "delete_batch"),
+            Route("GET", "/{batch_id}/results", "batch_results"),
         ),
         *model_routes("/v1", "", header=VERSION_HEADER),
         # The ARN of an inference profile has a slash, which some clients quote and others do not.

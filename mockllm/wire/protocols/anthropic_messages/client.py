@@ -8,6 +8,7 @@ https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preservi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
 from mockllm.core.text import display
@@ -65,15 +66,10 @@ def _write(request: Request, parameters: Parameters) -> Json:
 def _parameters(body: Fields) -> Parameters:
     """The parameters in a body. Each object with `cache_control` counts as a mark."""
     disabled = mapping(body.get("tool_choice")).get("disable_parallel_tool_use")
+    parallel = not disabled if isinstance(disabled, bool) else None
+    marks = sum("cache_control" in block for block in _all_blocks(body))
     found = read_parameters(_NAMES, body.get)
-    return Parameters(
-        found.max_tokens,
-        found.temperature,
-        found.top_p,
-        found.stop,
-        parallel_calls=not disabled if isinstance(disabled, bool) else None,
-        cache_marks=sum("cache_control" in block for block in _all_blocks(body)),
-    )
+    return replace(found, parallel_calls=parallel, cache_marks=marks)
 
 
 def _all_blocks(body: Fields) -> Iterator[Fields]:

@@ -27,19 +27,17 @@ from mockllm.wire.protocols.base import (
     retry_headers,
     rfc3339,
 )
-from mockllm.wire.protocols.records import Json, ServiceError
+from mockllm.wire.protocols.records import Json, service_errors
 
 if TYPE_CHECKING:
     from mockllm.core.quotas import Excess, Level
 
-SERVICE_ERRORS: Mapping[str, ServiceError] = {
-    "overloaded": ServiceError(529, StreamError("Overloaded", "overloaded_error")),
-    "rate_limit": ServiceError(
-        429,
-        StreamError("Number of request tokens has exceeded your rate limit.", "rate_limit_error"),
-    ),
-    "server_error": ServiceError(500, StreamError("Internal server error", "api_error")),
-}
+SERVICE_ERRORS = service_errors(
+    StreamError("Overloaded", "overloaded_error"),
+    StreamError("Number of request tokens has exceeded your rate limit.", "rate_limit_error"),
+    StreamError("Internal server error", "api_error"),
+    busy=529,
+)
 """The errors that do not depend on the request."""
 
 

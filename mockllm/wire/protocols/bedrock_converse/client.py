@@ -9,6 +9,7 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ReasoningCon
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
@@ -65,11 +66,9 @@ def _write(request: Request, parameters: Parameters) -> Json:
 
 def _parameters(body: Fields) -> Parameters:
     """The parameters in a body. Each `cachePoint` counts as a mark."""
-    found = read_parameters(_NAMES, mapping(body.get("inferenceConfig")).get)
     marks = sum("cachePoint" in block for block in _all_blocks(body))
-    return Parameters(
-        found.max_tokens, found.temperature, found.top_p, found.stop, cache_marks=marks
-    )
+    found = read_parameters(_NAMES, mapping(body.get("inferenceConfig")).get)
+    return replace(found, cache_marks=marks)
 
 
 def _all_blocks(body: Fields) -> Iterator[Fields]:

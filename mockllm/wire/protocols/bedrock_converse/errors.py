@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from mockllm.core.errors import RequestError
 from mockllm.core.events import StreamError
 from mockllm.wire.framing.eventstream import EVENTSTREAM
 from mockllm.wire.protocols import aws
 from mockllm.wire.protocols.base import Reply, retry_headers
 from mockllm.wire.protocols.checks import Checks
-from mockllm.wire.protocols.records import Fields, Json, ServiceError
+from mockllm.wire.protocols.records import Fields, Json, service_errors
 from mockllm.wire.protocols.values import string
 
-SERVICE_ERRORS: Mapping[str, ServiceError] = {
-    "overloaded": ServiceError(
-        503,
-        StreamError(
-            "The service is temporarily unavailable. Please try again.",
-            aws.OVERLOADED,
-        ),
+SERVICE_ERRORS = service_errors(
+    StreamError("The service is temporarily unavailable. Please try again.", aws.OVERLOADED),
+    StreamError("Too many requests, please wait before trying again.", aws.RATE_LIMIT),
+    StreamError(
+        "The system encountered an unexpected error during processing. Try your request again.",
+        aws.SERVER_ERROR,
     ),
-    "rate_limit": ServiceError(
-        429,
-        StreamError("Too many requests, please wait before trying again.", aws.RATE_LIMIT),
-    ),
-    "server_error": ServiceError(
-        500,
-        StreamError(
-            "The system encountered an unexpected error during processing. Try your request again.",
-            aws.SERVER_ERROR,
-        ),
-    ),
-}
+)
 """The errors that do not depend on the request."""
 
 

@@ -5,7 +5,7 @@ https://docs.cohere.com/reference/errors
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mockllm.core.errors import RequestError
@@ -14,17 +14,17 @@ from mockllm.core.http import Target
 from mockllm.core.seeded import derive, derive_uuid
 from mockllm.wire.protocols.base import Reply, content_headers, retry_headers
 from mockllm.wire.protocols.checks import Checks
-from mockllm.wire.protocols.records import Fields, Json, ServiceError
+from mockllm.wire.protocols.records import Fields, Json, service_errors
 from mockllm.wire.protocols.values import kind
 
 if TYPE_CHECKING:
     from mockllm.core.quotas import Excess, Level
 
-SERVICE_ERRORS: Mapping[str, ServiceError] = {
-    "overloaded": ServiceError(503, StreamError("the service is overloaded, please try again")),
-    "rate_limit": ServiceError(429, StreamError("too many requests, please wait and try again")),
-    "server_error": ServiceError(500, StreamError("internal server error, please try again")),
-}
+SERVICE_ERRORS = service_errors(
+    StreamError("the service is overloaded, please try again"),
+    StreamError("too many requests, please wait and try again"),
+    StreamError("internal server error, please try again"),
+)
 
 _KINDS = {"an object": "object", "an array": "array", "a string": "string", "null": "null"} | {
     "an integer": "integer",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from mockllm.wire.protocols.base import Address, Operation, Route
+from mockllm.wire.protocols.base import Address, Operation, Route, routes_below
 from mockllm.wire.protocols.records import Environment
 
 API = "gemini"
@@ -46,15 +46,12 @@ def _routes() -> tuple[Route, ...]:
         *(_listing(f"/{version}/models", "models") for version in _VERSIONS),
         *(_listing(model, "model") for model in models),
         *(Route("POST", f"{model}:batchGenerateContent", "create_batch") for model in models),
-        *(
-            route
-            for version in _VERSIONS
-            for route in (
-                _listing(f"/{version}/batches", "batches"),
-                _listing(f"/{version}/batches/{{batch_id}}", "batch"),
-                Route("DELETE", f"/{version}/batches/{{batch_id}}", "delete_batch"),
-                Route("POST", f"/{version}/batches/{{batch_id}}:cancel", "cancel_batch"),
-            )
+        *(_listing(f"/{version}/batches", "batches") for version in _VERSIONS),
+        *(_listing(f"/{version}/batches/{{batch_id}}", "batch") for version in _VERSIONS),
+        *routes_below(
+            [f"/{version}/batches/{{batch_id}}" for version in _VERSIONS],
+            Route("DELETE", "", "delete_batch"),
+            Route("POST", ":cancel", "cancel_batch"),
         ),
     )
 

@@ -15,23 +15,17 @@ from mockllm.core.http import Target
 from mockllm.core.seeded import derive_int
 from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.checks import Checks
-from mockllm.wire.protocols.records import Json, ServiceError
+from mockllm.wire.protocols.records import Json, service_errors
 from mockllm.wire.protocols.values import mapping, string
 
 if TYPE_CHECKING:
     from mockllm.core.quotas import Excess
 
-SERVICE_ERRORS: Mapping[str, ServiceError] = {
-    "overloaded": ServiceError(
-        503, StreamError("The model is overloaded. Please try again later.", "UNAVAILABLE")
-    ),
-    "rate_limit": ServiceError(
-        429, StreamError("Resource has been exhausted (e.g. check quota).", "RESOURCE_EXHAUSTED")
-    ),
-    "server_error": ServiceError(
-        500, StreamError("An internal error has occurred. Please retry.", "INTERNAL")
-    ),
-}
+SERVICE_ERRORS = service_errors(
+    StreamError("The model is overloaded. Please try again later.", "UNAVAILABLE"),
+    StreamError("Resource has been exhausted (e.g. check quota).", "RESOURCE_EXHAUSTED"),
+    StreamError("An internal error has occurred. Please retry.", "INTERNAL"),
+)
 """The errors that do not depend on the request."""
 
 NO_MESSAGE = "the stream reports an error"
@@ -55,18 +49,10 @@ _CODES = {
     "UNAVAILABLE": 503,
     "DATA_LOSS": 500,
 }
-_STATUSES = {
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
+# Those of 400 and 500 have several names, and the usual ones are in `_status`.
+_STATUSES = {code: name for name, code in _CODES.items() if code not in (400, 500)} | {
     405: "UNIMPLEMENTED",
     408: "DEADLINE_EXCEEDED",
-    409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
     529: "UNAVAILABLE",
 }
 _OTHER_TYPES = {

@@ -11,18 +11,14 @@ from mockllm.core.errors import RequestError
 from mockllm.core.events import StreamError
 from mockllm.wire.protocols.base import Reply, retry_header
 from mockllm.wire.protocols.checks import Checks
-from mockllm.wire.protocols.records import Fields, Json, ServiceError
+from mockllm.wire.protocols.records import Fields, Json, service_errors
 from mockllm.wire.protocols.values import string
 
-SERVICE_ERRORS: Mapping[str, ServiceError] = {
-    "overloaded": ServiceError(
-        503, StreamError("server busy, please try again. maximum pending requests exceeded")
-    ),
-    "rate_limit": ServiceError(429, StreamError("too many requests")),
-    "server_error": ServiceError(
-        500, StreamError("an error was encountered while running the model: unexpected EOF")
-    ),
-}
+SERVICE_ERRORS = service_errors(
+    StreamError("server busy, please try again. maximum pending requests exceeded"),
+    StreamError("too many requests"),
+    StreamError("an error was encountered while running the model: unexpected EOF"),
+)
 """The errors that do not depend on the request."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from mockllm.wire.protocols.base import Address, Route, model_routes
+from mockllm.wire.protocols.base import Address, Route, model_routes, routes_below
 from mockllm.wire.protocols.openai_environment import ENVIRONMENT, HOSTS
 
 _BASES = ("/v1", "", "/openai", "/openai/v1")
@@ -21,25 +21,22 @@ ADDRESS = Address(
     title="OpenAI Chat Completions",
     package=__name__,
     routes=(
-        *(
-            Route("POST", f"{base}/chat/completions", "generate")
-            for base in ("/v1", "", "/openai/deployments/{deployment}", "/openai/v1")
+        *routes_below(
+            ("/v1", "", "/openai/deployments/{deployment}", "/openai/v1"),
+            Route("POST", "/chat/completions", "generate"),
         ),
         *model_routes(*_BASES),
-        *(
-            route
-            for base in _BASES
-            for route in (
-                Route("POST", f"{base}/files", "create_file"),
-                Route("GET", f"{base}/files", "files"),
-                Route("GET", f"{base}/files/{{file_id}}", "file"),
-                Route("GET", f"{base}/files/{{file_id}}/content", "file_content"),
-                Route("DELETE", f"{base}/files/{{file_id}}", "delete_file"),
-                Route("POST", f"{base}/batches", "create_batch"),
-                Route("GET", f"{base}/batches", "batches"),
-                Route("GET", f"{base}/batches/{{batch_id}}", "batch"),
-                Route("POST", f"{base}/batches/{{batch_id}}/cancel", "cancel_batch"),
-            )
+        *routes_below(
+            _BASES,
+            Route("POST", "/files", "create_file"),
+            Route("GET", "/files", "files"),
+            Route("GET", "/files/{file_id}", "file"),
+            Route("GET", "/files/{file_id}/content", "file_content"),
+            Route("DELETE", "/files/{file_id}", "delete_file"),
+            Route("POST", "/batches", "create_batch"),
+            Route("GET", "/batches", "batches"),
+            Route("GET", "/batches/{batch_id}", "batch"),
+            Route("POST", "/batches/{batch_id}/cancel", "cancel_batch"),
         ),
     ),
     paths=(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/chat/completions$"),),

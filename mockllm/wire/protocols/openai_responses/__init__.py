@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from mockllm.wire.protocols.base import Address, Route
+from mockllm.wire.protocols.base import Address, Route, routes_below
 from mockllm.wire.protocols.openai_environment import ENVIRONMENT, HOSTS
 
 API = "responses"
@@ -25,16 +25,13 @@ ADDRESS = Address(
     title="OpenAI Responses",
     package=__name__,
     routes=(
-        *(Route("POST", f"{base}/responses", "generate") for base in _BASES),
-        *(
-            route
-            for base in _BASES
-            for route in (
-                Route("GET", f"{base}/responses/{{response_id}}", "response"),
-                Route("DELETE", f"{base}/responses/{{response_id}}", "delete_response"),
-                Route("GET", f"{base}/responses/{{response_id}}/input_items", "input_items"),
-                Route("POST", f"{base}/responses/{{response_id}}/cancel", "cancel_response"),
-            )
+        *routes_below(_BASES, Route("POST", "/responses", "generate")),
+        *routes_below(
+            _BASES,
+            Route("GET", "/responses/{response_id}", "response"),
+            Route("DELETE", "/responses/{response_id}", "delete_response"),
+            Route("GET", "/responses/{response_id}/input_items", "input_items"),
+            Route("POST", "/responses/{response_id}/cancel", "cancel_response"),
         ),
     ),
     paths=(re.compile(r"/responses$"),),
