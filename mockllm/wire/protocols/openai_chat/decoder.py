@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from mockllm.core import events as ev
 from mockllm.core.errors import WireError
-from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.openai_chat import fields
+from mockllm.wire.protocols.openai_choices import ChoicesDecoder
 from mockllm.wire.protocols.openai_common import error_of, usage_of
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import array, json_value, kind, mapping, objects, string
+from mockllm.wire.protocols.values import array, kind, mapping, objects, string
 
 _STANDARD = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"}
@@ -28,50 +28,17 @@ _STANDARD = frozenset(
 _OPENING = (ev.ReasoningDelta, ev.TextDelta, ev.RefusalDelta, ev.MediaDelta, ev.ToolStart)
 
 
-class Decoder:
-    """Frames of one stream to events. `complete` is True after `[DONE]`, a finish reason or an
-    error: many servers end without `[DONE]` (`chat-no-done`), and after a finish reason only usage
-    follows. Part keys: reasoning 0, text 1, refusal 2, sound 3, calls from 4 by their index, then
-    the frames kept as `Raw` in order of arrival."""
+class Decoder(ChoicesDecoder):
+    """Frames of one stream to events. Part keys: reasoning 0, text 1, refusal 2, sound 3, calls
+    from 4 by their index, then the frames kept as `Raw` in order of arrival."""
 
     def __init__(self) -> None:
-        self.complete = False
-        self._id = ""
-        self._begun = False
-        self._done = False
-        self._finished = False
+        super().__init__("chat", fields.RAWS)
         self._refused = False
         self._calls = _Calls(fields.CALLS)
-        self._raws = 0
         self._open: dict[int, None] = {}
         self._cites: list[ev.Cite] = []
         self._texted = False
-        self._first_choice: tuple[object, object] | None = None
-        self._known = False
-
-    def decode(self, frame: Frame) -> list[ev.Event]:
-        """The events of a frame, and the starts of earlier calls that had to wait for it."""
-        if frame.data is None:
-            return [self._raw(frame)]
-        if frame.data.strip() == "[DONE]":
-            events = [] if self._done else self._end_parts()
-            self._done = self.complete = True
-            return events
-        value = None if self._done else json_value(frame.data)
-        if frame.event == "error" and not self._done:
-            # Groq reports errors in an event of this name (`err-event-line`).
-            self.complete = True
-            return [error_of(value if value is not None else frame.data)]
-        if not isinstance(value, dict):
-            return [self._raw(frame)]
-        self._known = False
-        events = self._chunk(value)
-        if not events and not self._known:
-            return [self._raw(frame)]
-        if not self._begun:
-            self._begun = True
-            events.insert(0, ev.Start(self._id, string(value.get("model"))))
-        return events
 
     def close(self) -> list[ev.Event]:
         """The starts of calls that still wait for a name or an id, and citations without text."""
@@ -80,10 +47,6 @@ class Decoder:
             events += [ev.TextDelta(fields.TEXT, ""), *self._cites, ev.PartEnd(fields.TEXT)]
             self._cites = []
         return events
-
-    def _raw(self, frame: Frame) -> ev.Raw:
-        self._raws += 1
-        return ev.Raw(fields.RAWS + self._raws - 1, "chat", frame)
 
     def _chunk(self, chunk: Json) -> list[ev.Event]:
         # The first id counts: some servers make one for each chunk (`chat-chunk-id-changes`).
@@ -105,16 +68,7 @@ class Decoder:
                 # A later choice repeats this one only if this one has content.
                 has_content = bool(read or string(reason) or self._known)
                 self._first_choice = (delta, reason) if has_content else None
-        error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
-        # Usage may come in any chunk, and grow (`usage-cumulative`); `fold` takes the last one.
-        if usage is not None:
-            events.append(usage)
-        if error:
-            self.complete = True
-            events.append(error_of(error))
-        elif finish:
-            events += self._finish(finish)
-        return events
+        return events + self._ending(chunk, usage, finish)
 
     def _is_another(self, choice: Json) -> bool:
         content = choice.get("delta"), choice.get("finish_reason")
@@ -207,15 +161,8 @@ class Decoder:
         self._known = True
         return []
 
-    def _finish(self, reason: str) -> list[ev.Event]:
-        self._known = True
-        if self._finished:
-            # OpenRouter and LM Studio send it twice (`chat-finish-twice`); the first counts.
-            return []
-        self._finished = self.complete = True
-        events = self._end_parts()
-        events.append(fields.read_finish(reason, calls=bool(self._calls), refused=self._refused))
-        return events
+    def _read_finish(self, reason: str) -> ev.Finish:
+        return fields.read_finish(reason, calls=bool(self._calls), refused=self._refused)
 
     def _end_parts(self) -> list[ev.Event]:
         events = [self._seen(e) for e in self._calls.flush(self._id, final=True)]

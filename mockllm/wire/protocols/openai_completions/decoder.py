@@ -10,64 +10,31 @@ from __future__ import annotations
 
 from mockllm.core import events as ev
 from mockllm.core.errors import WireError
-from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
+from mockllm.wire.protocols.openai_choices import ChoicesDecoder
 from mockllm.wire.protocols.openai_common import error_of, usage_of
 from mockllm.wire.protocols.openai_completions import API, fields
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import json_value, kind, mapping, objects, string
+from mockllm.wire.protocols.values import kind, mapping, objects, string
 
 _TEXT = 0
 """The key of the text; the frames that are kept follow."""
 
 
-class Decoder:
-    """Frames of one stream to events. `complete` is True after `[DONE]`, a finish reason or an
-    error: servers end without `[DONE]`, and after a finish reason only usage follows."""
+class Decoder(ChoicesDecoder):
+    """Frames of one stream to events."""
 
     def __init__(self) -> None:
-        self.complete = False
-        self._begun = False
-        self._done = False
-        self._finished = False
+        super().__init__(API, _TEXT + 1)
         self._open = False
-        self._raws = 0
-        self._first_choice: tuple[object, object] | None = None
-        self._known = False
 
-    def decode(self, frame: Frame) -> list[ev.Event]:
-        """The events of a frame."""
-        if frame.data is None or self._done:
-            return [self._raw(frame)]
-        if frame.data.strip() == "[DONE]":
-            self._done = self.complete = True
-            return self.close()
-        value = json_value(frame.data)
-        if frame.event == "error":
-            self.complete = True
-            return [error_of(value if value is not None else frame.data)]
-        if not isinstance(value, dict):
-            return [self._raw(frame)]
-        self._known = False
-        events = self._chunk(value)
-        if not events and not self._known:
-            return [self._raw(frame)]
-        if not self._begun:
-            self._begun = True
-            events.insert(0, ev.Start(string(value.get("id")), string(value.get("model"))))
-        return events
-
-    def close(self) -> list[ev.Event]:
-        """The end of a text that is still open."""
+    def _end_parts(self) -> list[ev.Event]:
         is_open, self._open = self._open, False
         return [ev.PartEnd(_TEXT)] if is_open else []
 
-    def _raw(self, frame: Frame) -> ev.Raw:
-        self._raws += 1
-        return ev.Raw(_TEXT + self._raws, API, frame)
-
     def _chunk(self, chunk: Json) -> list[ev.Event]:
+        self._id = string(chunk.get("id"))
         events: list[ev.Event] = []
         finish = ""
         for choice in objects(chunk.get("choices")):
@@ -78,18 +45,7 @@ class Decoder:
             events += self._choice(choice)
             finish = string(choice.get("finish_reason")) or finish
             self._first_choice = content
-        usage = usage_of(chunk.get("usage"))
-        # Usage may come in any chunk, and grow; `fold` takes the last one.
-        if usage is not None:
-            events.append(usage)
-        error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
-        if error:
-            self.complete = True
-            events.append(error_of(error))
-        elif finish:
-            self._known = True
-            events += self._finish(finish)
-        return events
+        return events + self._ending(chunk, usage_of(chunk.get("usage")), finish)
 
     def _choice(self, choice: Json) -> list[ev.Event]:
         text = choice.get("text")
@@ -100,11 +56,8 @@ class Decoder:
         self._open = True
         return [ev.TextDelta(_TEXT, text, has_logprobs(choice))]
 
-    def _finish(self, value: str) -> list[ev.Event]:
-        if self._finished:  # the first one counts
-            return []
-        self._finished = self.complete = True
-        return [*self.close(), fields.read_finish(value)]
+    def _read_finish(self, reason: str) -> ev.Finish:
+        return fields.read_finish(reason)
 
 
 def has_logprobs(choice: Fields) -> bool:
