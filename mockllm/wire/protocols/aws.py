@@ -27,7 +27,6 @@ PADDINGS = tuple(_PADDED[:size] for size in range(2, len(_PADDED)))
 
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors
 _TYPES = {
-    400: "ValidationException",
     401: "UnrecognizedClientException",
     403: "AccessDeniedException",
     404: "ResourceNotFoundException",

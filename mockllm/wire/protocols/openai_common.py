@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockllm.core.errors import RequestError
@@ -465,32 +466,27 @@ def check_schema(schema: object, name: str, where: str) -> None:
     that are schemas."""
     OBJECT(where, schema)
     assert isinstance(schema, Mapping)
+    refusal = partial(_bad_schema, name, where)
     type_ = schema.get("type", "object")
     if type_ != "object":
         got = f'"{type_}"' if isinstance(type_, str) else str(type_)
-        raise _bad_schema(
-            name, f"schema must be a JSON Schema of 'type: \"object\"', got 'type: {got}'", where
-        )
+        raise refusal(f"schema must be a JSON Schema of 'type: \"object\"', got 'type: {got}'")
     properties = schema.get("properties", {})
     if not isinstance(properties, (dict, Mapping)):
-        raise _bad_schema(
-            name, f"{kind(properties)} is not of type 'object' in 'properties'", where
-        )
+        raise refusal(f"{kind(properties)} is not of type 'object' in 'properties'")
     for key, value in properties.items():
         if isinstance(value, (dict, Mapping)):
             inner = value.get("type")
             if isinstance(inner, str) and inner not in _SCHEMA_TYPES:
-                raise _bad_schema(
-                    name, f"'{inner}' is not valid under any of the given schemas", where
-                )
+                raise refusal(f"'{inner}' is not valid under any of the given schemas")
         elif not isinstance(value, bool):
-            raise _bad_schema(name, f"{kind(value)} is no schema in 'properties.{key}'", where)
+            raise refusal(f"{kind(value)} is no schema in 'properties.{key}'")
     required = schema.get("required", [])
     if not isinstance(required, list) or [item for item in required if not isinstance(item, str)]:
-        raise _bad_schema(name, "'required' must be an array of strings", where)
+        raise refusal("'required' must be an array of strings")
 
 
-def _bad_schema(name: str, problem: str, where: str) -> RequestError:
+def _bad_schema(name: str, where: str, problem: str) -> RequestError:
     message = f"Invalid schema for function '{name}': {problem}."
     return RequestError(message, param=where, code="invalid_function_parameters")
 

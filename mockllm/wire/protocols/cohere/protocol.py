@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
+from mockllm.core.events import FinishReason
 from mockllm.wire.protocols import records
 from mockllm.wire.protocols.base import WireProtocol
-from mockllm.wire.protocols.cohere import ADDRESS
+from mockllm.wire.protocols.cohere import ADDRESS, errors
 from mockllm.wire.protocols.cohere.client import CLIENT
 from mockllm.wire.protocols.cohere.decoder import Decoder, decode_body
 from mockllm.wire.protocols.cohere.encoder import Encoder, encode_body
-from mockllm.wire.protocols.cohere.errors import (
-    SERVICE_ERRORS,
-    answer_headers,
-    decode_error,
-    error_body,
-    error_headers,
-    quota_error,
-    quota_headers,
-)
 from mockllm.wire.protocols.cohere.fallback import FALLBACK_ROUTES
-from mockllm.wire.protocols.cohere.fields import answer_id
+from mockllm.wire.protocols.cohere.fields import answer_id, write_finish
 from mockllm.wire.protocols.cohere.request import options, parse
 from mockllm.wire.protocols.decoding import projection
 from mockllm.wire.protocols.records import Fields
@@ -45,10 +39,10 @@ PROTOCOL = WireProtocol(
     encode_body=encode_body,
     decode_body=decode_body,
     answer_id=answer_id,
-    error_body=error_body,
-    decode_error=decode_error,
-    error_headers=error_headers,
-    headers=answer_headers,
+    error_body=errors.error_body,
+    decode_error=errors.decode_error,
+    error_headers=errors.error_headers,
+    headers=errors.answer_headers,
     project=projection(Encoder, Decoder, ()),
     client=CLIENT,
     detect=records.Detection(
@@ -78,16 +72,10 @@ PROTOCOL = WireProtocol(
     ),
     fallback_routes=FALLBACK_ROUTES,
     zero_arguments="{}",
-    finish_values={
-        "stop": ("COMPLETE",),
-        "tool_calls": ("TOOL_CALL",),
-        "length": ("MAX_TOKENS",),
-        "content_filter": ("COMPLETE",),
-        "refusal": ("COMPLETE",),
-    },
-    service_errors=SERVICE_ERRORS,
-    quota_headers=quota_headers,
-    quota_error=quota_error,
+    finish_values={reason: (write_finish(reason, None),) for reason in get_args(FinishReason)},
+    service_errors=errors.SERVICE_ERRORS,
+    quota_headers=errors.quota_headers,
+    quota_error=errors.quota_error,
     end_data="[DONE]",
     sdk=records.SdkTypes("cohere", "cohere:V2ChatStreamResponse", "cohere:V2ChatResponse"),
 )

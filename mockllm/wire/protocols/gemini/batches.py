@@ -14,6 +14,7 @@ from mockllm.core.http import Target
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
 from mockllm.wire.protocols.base import Operation, created_at, rfc3339
+from mockllm.wire.protocols.gemini.errors import HTTP_STATUSES
 from mockllm.wire.protocols.gemini.request import model_of
 from mockllm.wire.protocols.gemini.schema import get
 from mockllm.wire.protocols.jobs import JobCall, JobHandler, JobReply, Work, WorkItem, WorkOutcome
@@ -25,22 +26,8 @@ _TYPE = "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContent
 _MOST = 1000
 """How many batches a page has."""
 
-# https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
-_CODES = {
-    "CANCELLED": 1,
-    "INVALID_ARGUMENT": 3,
-    "DEADLINE_EXCEEDED": 4,
-    "NOT_FOUND": 5,
-    "PERMISSION_DENIED": 7,
-    "RESOURCE_EXHAUSTED": 8,
-    "FAILED_PRECONDITION": 9,
-    "INTERNAL": 13,
-    "UNAVAILABLE": 14,
-    "UNAUTHENTICATED": 16,
-}
+_CODES = {name: number for number, name in enumerate(HTTP_STATUSES, 1)}
 """The numbers of the codes of google.rpc, which the errors of operations have."""
-
-_UNKNOWN = 2
 
 _STATES: Mapping[JobState, str] = {
     "created": "BATCH_STATE_PENDING",
@@ -149,7 +136,7 @@ def _response(request: Fields, outcome: WorkOutcome) -> Json:
     kept = {"metadata": request["metadata"]} if request.get("metadata") else {}
     if outcome.status >= 400:
         error = mapping(mapping(outcome.body).get("error"))
-        code = _CODES.get(string(error.get("status")), _UNKNOWN)
+        code = _CODES.get(string(error.get("status")), _CODES["UNKNOWN"])
         return {"error": {"code": code, "message": string(error.get("message"))}, **kept}
     return {"response": outcome.body, **kept}
 

@@ -31,7 +31,7 @@ SERVICE_ERRORS = service_errors(
 NO_MESSAGE = "the stream reports an error"
 
 # https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
-_CODES = {
+HTTP_STATUSES = {
     "CANCELLED": 499,
     "UNKNOWN": 500,
     "INVALID_ARGUMENT": 400,
@@ -39,7 +39,6 @@ _CODES = {
     "NOT_FOUND": 404,
     "ALREADY_EXISTS": 409,
     "PERMISSION_DENIED": 403,
-    "UNAUTHENTICATED": 401,
     "RESOURCE_EXHAUSTED": 429,
     "FAILED_PRECONDITION": 400,
     "ABORTED": 409,
@@ -48,9 +47,12 @@ _CODES = {
     "INTERNAL": 500,
     "UNAVAILABLE": 503,
     "DATA_LOSS": 500,
+    "UNAUTHENTICATED": 401,
 }
+"""The codes of google.rpc in the order of their numbers, from 1, with their HTTP statuses."""
+
 # Those of 400 and 500 have several names, and the usual ones are in `_status`.
-_STATUSES = {code: name for name, code in _CODES.items() if code not in (400, 500)} | {
+_STATUSES = {code: name for name, code in HTTP_STATUSES.items() if code not in (400, 500)} | {
     405: "UNIMPLEMENTED",
     408: "DEADLINE_EXCEEDED",
     529: "UNAVAILABLE",
@@ -81,7 +83,7 @@ def error_body(error: RequestError) -> Json:
     """An error as `{"error": {"code", "message", "status", "details"}}`. `code` is the HTTP status.
     The time to wait (`RetryInfo`), the faulty field (`BadRequest`) and the error's code
     (`ErrorInfo`) are in `details`, which is left out where there are none."""
-    status = error.type if error.type in _CODES else _status(error.status)
+    status = error.type if error.type in HTTP_STATUSES else _status(error.status)
     details = _details(error, status)
     return {
         "error": {
@@ -229,8 +231,8 @@ def status_of(error: StreamError) -> tuple[int, str]:
     number = int(code) if len(code) == 3 and code.isascii() and code.isdigit() else 0
     for name in (error.type, error.code):
         status = _OTHER_TYPES.get(name or "", name or "")
-        if status in _CODES:
-            return number or _CODES[status], status
+        if status in HTTP_STATUSES:
+            return number or HTTP_STATUSES[status], status
     return (number, _status(number)) if number >= 400 else (500, "INTERNAL")
 
 
