@@ -257,16 +257,15 @@ class Raw:
     frame: Frame
 
 
+Delta = TextDelta | ReasoningDelta | RefusalDelta | ToolArgs | MediaDelta
+"""The events with a fragment of a part."""
+
 Event = (
     Start
-    | TextDelta
-    | ReasoningDelta
-    | RefusalDelta
+    | Delta
     | ToolStart
-    | ToolArgs
     | ServerToolStart
     | ServerToolResult
-    | MediaDelta
     | Replacement
     | Signature
     | Cite

@@ -244,16 +244,7 @@ class _Folding:
         )
 
 
-_Fragment = (
-    ev.TextDelta
-    | ev.ReasoningDelta
-    | ev.RefusalDelta
-    | ev.ToolStart
-    | ev.ServerToolStart
-    | ev.ToolArgs
-    | ev.MediaDelta
-    | ev.Raw
-)
+_Fragment = ev.Delta | ev.ToolStart | ev.ServerToolStart | ev.Raw
 
 
 def fold(timed: Iterable[ev.Timed]) -> Turn:

@@ -204,16 +204,10 @@ class FramePart:
     raw: str | None = None
 
 
-Member = (
-    TextPart
-    | ReasoningPart
-    | RefusalPart
-    | ToolPart
-    | ServerToolPart
-    | ImagePart
-    | AudioPart
-    | FramePart
-)
+Written = TextPart | ReasoningPart | RefusalPart | ToolPart
+"""The parts that the model writes word by word."""
+
+Member = Written | ServerToolPart | ImagePart | AudioPart | FramePart
 
 
 @record
@@ -256,24 +250,7 @@ class AutoPart:
 PartPath = tuple[str | int, ...]
 """The keys and numbers that lead to a part or a value."""
 
-Written = TextPart | ReasoningPart | RefusalPart | ToolPart
-"""The parts that the model writes word by word."""
-
-AnyPart = (
-    TextPart
-    | ReasoningPart
-    | RefusalPart
-    | ToolPart
-    | ServerToolPart
-    | ImagePart
-    | AudioPart
-    | ParallelPart
-    | InterleavedPart
-    | PausePart
-    | FramePart
-    | ErrorPart
-    | AutoPart
-)
+AnyPart = Member | ParallelPart | InterleavedPart | PausePart | ErrorPart | AutoPart
 
 
 # Groups

@@ -27,12 +27,9 @@ def in_groups(turn: Turn, size: int) -> Turn:
     return fold(events)
 
 
-_Fragment = ev.TextDelta | ev.ReasoningDelta | ev.RefusalDelta | ev.ToolArgs | ev.MediaDelta
-
-
 def _join(first: ev.Event, second: ev.Event) -> ev.Event | None:
     """One fragment with the content of two; None where they are no fragments of one part."""
-    if not isinstance(first, _Fragment) or not isinstance(second, _Fragment):
+    if not isinstance(first, ev.Delta) or not isinstance(second, ev.Delta):
         return None
     if first.part != second.part:
         return None
