@@ -132,10 +132,6 @@ def _attempts(attempts: tuple[m.TurnSpec, ...]) -> list[Any]:
     return written
 
 
-def _block(items: tuple[str, ...]) -> list[str]:
-    return list(items)
-
-
 def _split(split: Split) -> Any:
     return list(split) if isinstance(split, tuple) else _value(split)
 
@@ -183,9 +179,9 @@ _BY_KEY: dict[str, _Write] = {
     "fault": _faults,
     "headers": _pairs,
     "ids": lambda _: "any",
-    "opaque": _block,
+    "opaque": list,
     "query": _pairs,
-    "redacted": _block,
+    "redacted": list,
     "results": _pairs,
     "split": _split,
     "then": lambda _: "restart",

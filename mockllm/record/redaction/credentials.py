@@ -272,15 +272,9 @@ def clean_url(url: str, name: _Replace, redact: _Replace) -> str:
     host, slash, path = after.partition("/")
     host = host.rpartition("@")[2]
     path = _OWNER.sub(lambda found: found[1] + name(found[2]), slash + path)
-    clean = (
-        before
-        + slashes
-        + host
-        + path
-        + question
-        + with_parameters(query, parameter_is_secret, name)
-    )
-    return redact(clean + mark + (fragment and name(unquote(fragment))))
+    query = with_parameters(query, parameter_is_secret, name)
+    clean = f"{before}{slashes}{host}{path}{question}{query}{mark}"
+    return redact(clean + (fragment and name(unquote(fragment))))
 
 
 # What the journal and the logs show. Every request passes here, so what depends on a name, a value

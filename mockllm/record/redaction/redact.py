@@ -171,13 +171,9 @@ class Redactor:
         every = dict.fromkeys(secret for secret in known if secret not in names)
         before = len(every)
         finder = self._by_rules.for_texts(every, names)
-        found = (secret for text in texts for secret in finder.find(text))
-        every |= dict.fromkeys(
-            secret
-            for found_secret in found
-            for secret in found_secret.secrets()
-            if secret not in names
-        )
+        places = (place for text in texts for place in finder.find(text))
+        found = (secret for place in places for secret in place.secrets())
+        every |= dict.fromkeys(secret for secret in found if secret not in names)
         return finder if len(every) == before else finder.knowing(every)
 
     # What a service keeps of a conversation

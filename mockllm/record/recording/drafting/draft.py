@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, count
 from typing import Any, Literal
 
 from mockllm.core.jsontext import compact
@@ -202,14 +203,10 @@ def file_stem(name: str) -> str:
     return f"_{stem}" if stem.partition(".")[0].strip().lower() in _RESERVED else stem
 
 
-def free_name(name: str, taken: Callable[[str], bool], *, first: int = 2) -> str:
+def free_name(name: str, taken: Callable[[str], bool]) -> str:
     """The name itself, or `NAME-2`, `NAME-3`, ... where it is taken."""
-    if not taken(name):
-        return name
-    number = first
-    while taken(f"{name}-{number}"):
-        number += 1
-    return f"{name}-{number}"
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(name for name in names if not taken(name))
 
 
 # The files beside the YAML: tapes, bodies and long values, under names that are not there yet
