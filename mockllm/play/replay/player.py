@@ -161,7 +161,7 @@ class Player:
         decision = self._cache.decisions.get(key) or DecisionDraft()
         try:
             if isinstance(decision, DecisionDraft):
-                decision = self._cached(call, key, decision)
+                decision = self._decide_and_keep(call, key, decision)
             return self._play(call, decision)
         except RequestError as error:
             return refuse(call.protocol, error, _refusal_entry(decision, call.protocol.name))
@@ -279,7 +279,7 @@ class Player:
         number = session.requests_before + 1
         return Draw(self._latency.seed, session.name, number, self._running())
 
-    def _cached(self, call: ApiCall, key: RequestKey, draft: DecisionDraft) -> Decision:
+    def _decide_and_keep(self, call: ApiCall, key: RequestKey, draft: DecisionDraft) -> Decision:
         """A new decision for a request, which is kept for equal ones."""
         try:
             decision = self.select(call, self.strict, draft)
