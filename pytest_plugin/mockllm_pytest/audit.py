@@ -183,8 +183,11 @@ class AuditPlugin:
         return replay(
             path,
             index + 1,
-            _entry(recorded, _NO_ANSWER, path),
-            _entry(request_as_written(cassette, request), _NO_ANSWER, path),
+            # Both: the serialiser may change more than it did when the cassette was written.
+            *(
+                _entry(request_as_written(cassette, each), _NO_ANSWER, path)
+                for each in (recorded, request)
+            ),
             redactor=self._redactor,
             ignore=self._ignore,
         )
