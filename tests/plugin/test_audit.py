@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
+from vcr.cassette import Cassette
+from vcr.request import Request
 
+from mockllm_pytest.vcr_watch import request_as_written
 from tests.cli.test_convert import CLIENT, files, interaction
 from tests.inner_pytest import ADDOPTS
 
@@ -117,16 +120,17 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(suite: Path, *options: str) -> str:
-    """What pytest prints."""
-    return subprocess.run(
+def run(suite: Path, *options: str) -> tuple[int, str]:
+    """The exit code of pytest, and what it prints."""
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *options],
         cwd=suite,
         env={**os.environ, "PYTEST_ADDOPTS": ADDOPTS},
         capture_output=True,
         text=True,
         check=False,
-    ).stdout
+    )
+    return done.returncode, done.stdout
 
 
 SUMMARY = """\
@@ -155,7 +159,7 @@ def test_an_audit_says_what_the_cassettes_are_worth(
     record cassettes do nothing."""
     out = tmp_path_factory.mktemp("out")
     before = {name: (suite / name).read_bytes() for name in files(suite)}
-    printed = run(suite, f"--mockllm-audit={out}", "-n1", "tests")
+    _, printed = run(suite, f"--mockllm-audit={out}", "-n1", "tests")
     assert {name: (suite / name).read_bytes() for name in files(suite)} == before
     assert SUMMARY in printed, printed
     assert "1 failed, 6 passed, 1 skipped" in printed
@@ -171,7 +175,28 @@ def test_an_audit_says_what_the_cassettes_are_worth(
 def test_some_tests_do_not_accuse_the_others(suite: Path) -> None:
     """What follows the option is a folder of tests, and not its value; a required rule fails the
     run."""
-    printed = run(suite, "--mockllm-audit", "tests", "-k", "same or other")
+    required = "--mockllm-require=request-unchanged"
+    code, printed = run(suite, required, "--mockllm-audit", "tests", "-k", "same or other")
+    assert code == pytest.ExitCode.TESTS_FAILED
     assert "cassettes that no test opens were not looked for" in printed, printed
     assert "test_gone" not in printed
     assert "2 passed" in printed
+
+
+def test_a_serialiser_of_the_suite_writes_both_requests() -> None:
+    """It may change more today than it did when the cassette was written."""
+
+    class Straight:
+        """Turns curly quotes straight, as pydantic-ai's does."""
+
+        @staticmethod
+        def serialize(value: dict[str, Any]) -> str:
+            return json.dumps(value, ensure_ascii=False).replace(
+                "\N{RIGHT SINGLE QUOTATION MARK}", "'"
+            )
+
+        deserialize = staticmethod(json.loads)
+
+    cassette = Cassette("any.yaml", serializer=Straight)
+    request = Request("POST", "https://odd.test/v1/x", '{"a": "it\u2019s"}', {})
+    assert request_as_written(cassette, request).body == b'{"a": "it\'s"}'
