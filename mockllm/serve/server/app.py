@@ -325,7 +325,7 @@ class MockServer:
             self._parts.delivery.log.cutting = True
         for task in tuple(self._parts.streaming):
             task.cancel()
-        await self._parts.handler.sockets.close()
+        await self._parts.handler.close()
         await self._server.shutdown(_CLEAN_UP)
         if self._forward_proxy is not None:
             await self._forward_proxy.close()

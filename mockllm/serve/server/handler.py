@@ -26,12 +26,12 @@ from mockllm.serve.server.http.request_reading import Arrival, closes, opens_web
 from mockllm.serve.server.request_context import Chosen, RequestContext
 from mockllm.serve.server.routing import Endpoint
 from mockllm.serve.server.sessions.session_finder import SessionFinder
-from mockllm.serve.server.sockets import Sockets
 from mockllm.serve.server.sources import Sources
 
 if TYPE_CHECKING:
     from mockllm.serve.server.limits.capacity import Slots
     from mockllm.serve.server.limits.quotas import ServerQuotas
+    from mockllm.serve.server.sockets import Sockets
     from mockllm.serve.server.state.shared_sessions import SharedSessions
 
 
@@ -69,7 +69,8 @@ class Handler:
         if shared is not None:
             self._choose = partial(stages.share, shared, sources, self._choose)
             self._respond = partial(stages.hold, shared, self._respond)
-        self.sockets = Sockets(delivery, deferred, self._respond)
+        self._deferred = deferred
+        self._sockets: Sockets | None = None
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Receives a request, which is about the server itself, or belongs to a session."""
@@ -86,8 +87,22 @@ class Handler:
         context = RequestContext(arrival, session, player, refusal)
         endpoint = self._find_socket(context) if opens_websocket(arrival.headers) else None
         if endpoint is not None:
-            return await self.sockets.serve(context, endpoint)
+            return await self._serve_socket(context, endpoint)
         return await self._respond(context)
+
+    async def _serve_socket(
+        self, context: RequestContext, endpoint: Endpoint
+    ) -> web.StreamResponse:
+        if self._sockets is None:
+            from mockllm.serve.server.sockets import Sockets  # few servers need it
+
+            self._sockets = Sockets(self._delivery, self._deferred, self._respond)
+        return await self._sockets.serve(context, endpoint)
+
+    async def close(self) -> None:
+        """Ends the WebSockets that are open."""
+        if self._sockets is not None:
+            await self._sockets.close()
 
     def _find_socket(self, context: RequestContext) -> Endpoint | None:
         """The endpoint that the messages of a WebSocket are for; None: its request is answered as

@@ -114,7 +114,7 @@ def test_a_client(
     done = mockllm("run", "--scenarios", str(tmp_path), *command)
     assert done.returncode != 0
     assert "501" in done.stderr
-    assert "mockllm does not play WebSockets yet" in done.stderr
+    assert "mockllm plays Responses over a WebSocket (GET /v1/responses)" in done.stderr
 
 
 def mockllm(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -107,9 +107,10 @@ def opens_websocket(headers: Mapping[str, str]) -> bool:
     Args:
         headers: their names in lower case, or found in any.
     """
+    if headers.get("upgrade", "").strip().lower() != "websocket":
+        return False
     options = headers.get("connection", "").lower().split(",")
-    named = "upgrade" in map(str.strip, options)
-    return named and headers.get("upgrade", "").strip().lower() == "websocket"
+    return "upgrade" in map(str.strip, options)
 
 
 _HTTP2 = b"PRI * HTTP/2.0\r\n"
