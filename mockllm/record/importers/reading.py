@@ -89,8 +89,8 @@ def _with_type(exchange: Captured, headers: _Headers) -> _Headers:
         return headers
     others = tuple(pair for pair in headers if pair[0] != "content-type")
     protocol = detect_api(exchange).protocol
-    if protocol is None and json_value(exchange.body) is None:
-        return others
+    if protocol is None and not (named and json_value(exchange.body) is not None):
+        return others  # of nothing that is known, no filter took the headers away
     return (*others, ("content-type", content_type(exchange.body, protocol)))
 
 
