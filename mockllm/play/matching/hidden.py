@@ -19,7 +19,9 @@ HIDDEN_SEGMENT = "redacted"
 _Turn = TypeVar("_Turn")
 
 _KEY = b"mockllm: hidden value"
-_EMAIL = re.compile(r"[^\s@<>\"'(),;:]+@[\w-]+(?:\.[\w-]+)+")
+_LOCAL = r"[^\s@<>\"'(),;:]"
+# Possessive, and from the beginning of a word: a body of megabytes may have no space.
+_EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}++@[\w-]++(?:\.[\w-]++)+")
 MAIL_DOMAIN = "@mail.example"
 REDACTED_WORD = r"REDACTED-\d+x*"
 HIDDEN_ADDRESS = rf"hidden-\d+x*{re.escape(MAIL_DOMAIN)}"

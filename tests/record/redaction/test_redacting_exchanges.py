@@ -343,7 +343,7 @@ def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     assert list(redactor._kept) == ["resp_2", "resp_3"]
 
 
-@pytest.mark.parametrize("body", [b"no json", b"[]", b'"x"', b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"no json", b"[]", b'"x"', b"[" * 1_000_000])
 def test_a_request_that_is_no_object_continues_nothing(body: bytes) -> None:
     """Even if it has the name of the field in it."""
     redactor = begun()
