@@ -74,6 +74,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # No test is timed by this: one that waits for ever fails by name, in place of the whole run.
 PYTEST := -n 4 --dist worksteal --timeout 900
 in_parts = $(BIN)/python -m tests.in_parts
+# The quick tests wait for nothing, and none is so long that another worker had better take it.
+QUICK := -n auto --dist worksteal --timeout 900
 
 .PHONY: demo test alone test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways load-ready agents load conformance site docs release-check check bench mutants upstreams lint types lock clean
 
@@ -140,7 +142,7 @@ debian:
 	else echo "not here, and not installed: $$missing; the tests with them will skip"; fi
 
 check: lint types
-	$(in_parts) $$(getconf _NPROCESSORS_ONLN) -m "not slow" --hypothesis-profile=fast
+	$(BIN)/python -m pytest $(QUICK) -q -m "not slow" --hypothesis-profile=fast
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

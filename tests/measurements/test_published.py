@@ -93,6 +93,7 @@ def test_a_file_is_small_and_of_no_machine(path: Path) -> None:
     assert not re.search(r"127\.0\.0\.1:\d", text)
 
 
+@pytest.mark.slow
 def test_the_page_equals_the_files() -> None:
     """docs/clients.md is what `python -m measurements.page` writes."""
     assert PAGE.read_text("utf-8") == page(list(measured().values()))
