@@ -137,7 +137,7 @@ class Audit:
 
     @property
     def count(self) -> int:
-        """How many recordings the opened cassettes have."""
+        """The number of recordings in the opened cassettes."""
         return sum(map(len, self.cassettes.values()))
 
     def _places(self) -> Iterator[tuple[str, int, str, StoredRecording]]:

@@ -154,7 +154,7 @@ class AuditPlugin:
             return (yield)
         finally:
             if self._opened or self._refused:
-                self._seen.tests.append(self._audited(item.nodeid))
+                self._seen.tests.append(self._audit_test(item.nodeid))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Notes what became of the test: the worst of setup, call and teardown."""
@@ -162,7 +162,7 @@ class AuditPlugin:
             self._outcome, self._reason = report.outcome, reason_of(report)
             self._seen.reasons.add(self._reason)
 
-    def _audited(self, nodeid: str) -> AuditedTest:
+    def _audit_test(self, nodeid: str) -> AuditedTest:
         for path, data in self._opened.items():
             shown = self._shown(path)
             if shown not in self._seen.cassettes:
@@ -220,7 +220,7 @@ class AuditPlugin:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Prints the summary, and writes the report."""
-        unopened, remarks = self._unopened()
+        unopened, remarks = self._find_unopened()
         if remedy := find_remedy(self._seen.reasons):
             remarks.append(remedy)
         tests = tuple(sorted(self._seen.tests, key=lambda test: test.test))
@@ -246,7 +246,7 @@ class AuditPlugin:
 
         return write
 
-    def _unopened(self) -> tuple[list[str], list[str]]:
+    def _find_unopened(self) -> tuple[list[str], list[str]]:
         """The cassettes that no test opens, beside those that some did, and what was not looked
         at. Those of tests that ended before are none."""
         if self._seen.is_partial:

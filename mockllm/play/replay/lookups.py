@@ -79,7 +79,7 @@ class Lookups:
         return Answered(json_answer(200, body, CORS), played)
 
     def _lookup(self, call: ApiCall, operation: Operation) -> tuple[Lookup, bool]:
-        """What an operation works with, and whether it is about an answer that is not done yet."""
+        """The input of an operation, and whether it is about an answer that is not done yet."""
         stored = call.protocol.stored
         if stored is not None and stored.segment in call.target.segments:
             return self._answer_from_stored(call, stored, operation)

@@ -319,7 +319,7 @@ class _Batch:
 
 
 def totals(results: Sequence[ImportResult]) -> dict[str, int]:
-    """How many exchanges have which outcome, and how many scenarios they became."""
+    """The numbers of exchanges by outcome, and of the scenarios that they became."""
     lines = [result.line for result in results]
     counts = Counter(line.outcome for line in lines)
     return {
@@ -367,7 +367,7 @@ def _shown_request(exchange: Captured) -> str:
 
 
 def _hidden_in_answer(before: Captured, after: Captured) -> str:
-    """What redaction has hidden in the body of an answer, counted by kind; "" for nothing."""
+    """The kinds of what redaction has hidden in the body of an answer, counted; "" for none."""
     if before.body == after.body:
         return ""
     # A placeholder that is cut in fragments is in no text.

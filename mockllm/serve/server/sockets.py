@@ -33,6 +33,7 @@ from mockllm.serve.server.request_context import RequestContext
 from mockllm.serve.server.routing import Endpoint
 from mockllm.serve.server.stages import Respond
 from mockllm.wire.framing.websocket import encode_text
+from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.sockets import Ask, SocketConversation, Step
 
 MAX_MESSAGE = 64 * 1024 * 1024
@@ -100,6 +101,7 @@ class _Connection:
         self._opened, self._endpoint = opened, endpoint
         self._socket, self._conversation = socket, conversation
         self._respond, self._delivery, self._deferred = respond, delivery, deferred
+        self._arrival = opened.arrival.without_upgrade()
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -163,7 +165,7 @@ class _Connection:
     def _context(self, ask: Ask, raw: bytes, refusal: RequestError | None) -> RequestContext:
         opened, protocol = self._opened, self._endpoint.protocol
         context = RequestContext(
-            opened.arrival.with_message(raw),
+            self._arrival.with_message(raw),
             self._delivery.log.session(opened.session.name),
             opened.player,
             refusal,
@@ -186,7 +188,7 @@ class _Connection:
             context.refusal = refusal
             return None
         if isinstance(prepared, dict):
-            context.arrival.body = json_bytes(json.dumps(prepared))
+            context.arrival.body = json_bytes(dumps(prepared))
             return None
         name = self._endpoint.protocol.name
         model = ask.message.get("model")

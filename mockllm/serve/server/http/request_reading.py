@@ -304,16 +304,22 @@ class Arrival:
             raise error
         return bytes(body)
 
-    def with_message(self, body: bytes) -> Arrival:
-        """A message on the WebSocket that the request opened, as a request over HTTP."""
-        message = copy(self)
-        message.clock, message.at = time.perf_counter(), time.time()
-        message.method, message.body = "POST", body
-        message.headers = {
+    def without_upgrade(self) -> Arrival:
+        """The same request as one over HTTP, where it opened a WebSocket."""
+        plain = copy(self)
+        plain.method = "POST"
+        plain.headers = {
             name: value
             for name, value in self.headers.items()
             if name not in ("connection", "upgrade") and not name.startswith("sec-websocket-")
         }
+        return plain
+
+    def with_message(self, body: bytes) -> Arrival:
+        """The same request with a message of its WebSocket as its body, which came now."""
+        message = copy(self)
+        message.clock, message.at = time.perf_counter(), time.time()
+        message.body = body
         return message
 
     def received_request(self, target: Target | None = None) -> Received:
