@@ -11,6 +11,7 @@ import asyncio
 import json
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,15 +33,26 @@ from mockllm.serve.server.http.socket_writing import SocketWriter
 from mockllm.serve.server.request_context import RequestContext
 from mockllm.serve.server.routing import Endpoint
 from mockllm.serve.server.stages import Respond
-from mockllm.wire.framing.websocket import encode_text
+from mockllm.wire.framing.websocket import encode_message
 from mockllm.wire.protocols.base import dumps
-from mockllm.wire.protocols.sockets import Ask, SocketConversation, Step
+from mockllm.wire.protocols.sockets import (
+    Ask,
+    Close,
+    Interrupt,
+    Opening,
+    SocketConversation,
+    Step,
+)
 
 MAX_MESSAGE = 64 * 1024 * 1024
 """The largest message of a client, in bytes: histories have images in them."""
 
 _MOST_WAITING = 64
 """How many answers of a connection may be under way; until then no further message is read."""
+
+
+_MOST_REASON = 123
+"""How many bytes a close frame has for its reason (RFC 6455, section 5.5)."""
 
 
 class Sockets:
@@ -67,12 +79,12 @@ class Sockets:
         )
         try:
             async with asyncio.timeout(conversation.lifetime):
+                await connection.open()
                 async for message in socket:
                     if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                         await connection.receive(message.data)
         except TimeoutError:
-            await socket.send_str(conversation.limit)
-            await socket.close(code=WSCloseCode.POLICY_VIOLATION)
+            await connection.expire()
         finally:
             self._open.discard(socket)
             await connection.end()
@@ -105,6 +117,20 @@ class _Connection:
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
+    async def open(self) -> None:
+        """Sends what the service says first, or begins to."""
+        target = replace(self._endpoint.target, query=self._arrival.query)
+        try:
+            steps = self._conversation.open(Opening(target, self._arrival.headers))
+        except RequestError as refusal:
+            self._begin(Ask({}), b"", refusal)
+            return
+        await self._follow(steps)
+
+    async def expire(self) -> None:
+        """Ends a connection that is as old as the service lets it become."""
+        await self._follow(self._conversation.expire())
+
     async def receive(self, data: str | bytes) -> None:
         """Answers a client's message, or begins to."""
         raw = data if isinstance(data, bytes) else json_bytes(data)
@@ -125,11 +151,23 @@ class _Connection:
 
     async def _follow(self, steps: list[Step], raw: bytes = b"") -> None:
         for step in steps:
-            if isinstance(step, Ask):
-                self._begin(step, raw, None)
-            else:
-                frame = encode_text(json_bytes(step))
-                await send(self._opened.arrival.request, frame, Sent(time.perf_counter()))
+            match step:
+                case Ask():
+                    self._begin(step, raw, None)
+                case Interrupt(lane):
+                    self._interrupt(lane)
+                case Close(code, reason):
+                    cut = reason.encode()[:_MOST_REASON]
+                    await self._socket.close(code=code, message=cut)
+                case str():
+                    binary = self._conversation.binary
+                    frame = encode_message(json_bytes(step), binary=binary)
+                    await send(self._opened.arrival.request, frame, Sent(time.perf_counter()))
+
+    def _interrupt(self, lane: str) -> None:
+        task = self._lanes.get(lane)
+        if task is not None:
+            task.cancel()
 
     def _begin(self, ask: Ask, raw: bytes, refusal: RequestError | None) -> None:
         """Begins an answer, which waits for those before it in its lane."""
@@ -173,7 +211,8 @@ class _Connection:
             api=protocol.name,
         )
         messages = partial(self._conversation.messages, ask)
-        context.socket = SocketWriter(opened.arrival.request, self._socket, protocol, messages)
+        binary, request = self._conversation.binary, opened.arrival.request
+        context.socket = SocketWriter(request, self._socket, protocol, binary, messages)
         return context
 
     async def _prepare(self, ask: Ask, context: RequestContext) -> Answered | None:

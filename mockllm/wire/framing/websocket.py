@@ -4,13 +4,14 @@ mask. What clients send is read by aiohttp."""
 from __future__ import annotations
 
 _FIN_TEXT = 0x81
+_FIN_BINARY = 0x82
 
 
-def encode_text(message: bytes) -> bytes:
-    """A text message in its frame; the length has 7, 7 + 16 or 7 + 64 bits."""
-    size = len(message)
+def encode_message(message: bytes, *, binary: bool = False) -> bytes:
+    """A message in its frame; the length has 7, 7 + 16 or 7 + 64 bits."""
+    opcode, size = _FIN_BINARY if binary else _FIN_TEXT, len(message)
     if size < 126:
-        return bytes((_FIN_TEXT, size)) + message
+        return bytes((opcode, size)) + message
     if size < 1 << 16:
-        return bytes((_FIN_TEXT, 126)) + size.to_bytes(2) + message
-    return bytes((_FIN_TEXT, 127)) + size.to_bytes(8) + message
+        return bytes((opcode, 126)) + size.to_bytes(2) + message
+    return bytes((opcode, 127)) + size.to_bytes(8) + message

@@ -10,8 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from mockllm.core.http import Target
 from mockllm.core.record import record
 from mockllm.wire.protocols.records import Fields, Json
+
+
+@record
+class Opening:
+    """The request that opened a connection.
+
+    Args:
+        headers: names in lower case.
+    """
+
+    target: Target
+    headers: Mapping[str, str]
 
 
 @record
@@ -29,19 +42,50 @@ class Ask:
     previous: str = ""
 
 
-Step = Ask | str
-"""An answer that has to be found, or a message that is sent at once."""
+@record
+class Interrupt:
+    """Ends the answer that is on its way in a lane: no further message of it is sent."""
+
+    lane: str = ""
+
+
+@record
+class Close:
+    """Ends the connection.
+
+    Args:
+        reason: at most 123 bytes of it are sent (RFC 6455, section 5.5).
+    """
+
+    code: int
+    reason: str = ""
+
+
+Step = Ask | Interrupt | Close | str
+"""An answer that has to be found, one that ends, the end of the connection, or a message that is
+sent at once."""
 
 
 class SocketConversation(Protocol):
     """One connection of a client.
 
     Attributes:
-        lifetime: after how many seconds the service ends it, with the message `limit`.
+        binary: whether the service sends its messages as binary ones.
+        lifetime: after how many seconds the service ends it.
     """
 
+    binary: bool
     lifetime: float
-    limit: str
+
+    def open(self, opening: Opening) -> list[Step]:
+        """What follows from the opening of the connection.
+
+        Raises:
+            RequestError: the service ends it after this error.
+        """
+
+    def expire(self) -> list[Step]:
+        """What the service sends at the end of the lifetime; it ends with a `Close`."""
 
     def receive(self, message: Fields) -> list[Step]:
         """What follows from a client's message.

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from websockets.frames import Frame
 from websockets.streams import StreamReader
 
-from mockllm.wire.framing.websocket import encode_text
+from mockllm.wire.framing.websocket import encode_message
 
 
 def read(data):
@@ -22,10 +22,15 @@ def read(data):
 
 @given(st.text(max_size=300))
 def test_any_text(text):
-    frame = read(encode_text(text.encode("utf-8", "replace")))
+    frame = read(encode_message(text.encode("utf-8", "replace")))
     assert (frame.fin, frame.opcode, frame.data) == (True, 1, text.encode("utf-8", "replace"))
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 70_000])
 def test_every_form_of_the_length(size):
-    assert read(encode_text(b"x" * size)).data == b"x" * size
+    assert read(encode_message(b"x" * size)).data == b"x" * size
+
+
+def test_a_binary_message_has_its_opcode():
+    frame = read(encode_message(b"{}", binary=True))
+    assert (frame.opcode, frame.data) == (2, b"{}")

@@ -17,7 +17,7 @@ from mockllm.play.replay.sessions.exchange import Sent
 from mockllm.serve.server.http.delivery import KEEP_ALIVE, note_fault
 from mockllm.serve.server.http.pacing import Paced, Pacer
 from mockllm.serve.server.http.sending import break_off
-from mockllm.wire.framing.websocket import encode_text
+from mockllm.wire.framing.websocket import encode_message
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.values import json_object
 
@@ -26,6 +26,7 @@ class SocketWriter:
     """Writes one answer as messages.
 
     Args:
+        binary: whether messages are binary ones.
         messages: of an answer, from its status, its headers and the data of its frames.
     """
 
@@ -34,10 +35,11 @@ class SocketWriter:
         request: web.BaseRequest,
         socket: web.WebSocketResponse,
         protocol: WireProtocol,
+        binary: bool,
         messages: Callable[[int, Mapping[str, str], list[str]], list[str]],
     ) -> None:
         self._request, self._socket = request, socket
-        self._protocol, self._messages = protocol, messages
+        self._protocol, self._binary, self._messages = protocol, binary, messages
 
     async def write(
         self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
@@ -47,7 +49,7 @@ class SocketWriter:
         payloads, times = self._payloads(answer)
         messages = self._messages(answer.status, dict(answer.headers), payloads)
         parts = [json_bytes(message) for message in messages]
-        frames = [encode_text(part) for part in parts]
+        frames = [encode_message(part, binary=self._binary) for part in parts]
         if fault is not None:
             note_fault(answer, fault, sent)
             speed = 1.0

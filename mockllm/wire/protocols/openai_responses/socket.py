@@ -24,7 +24,7 @@ from mockllm.wire.protocols.openai_responses.objects import response_id
 from mockllm.wire.protocols.openai_responses.request import options, parse
 from mockllm.wire.protocols.openai_responses.routes import STORED_ANSWERS
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.sockets import Ask, Step
+from mockllm.wire.protocols.sockets import Ask, Close, Opening, Step
 from mockllm.wire.protocols.values import array, mapping, string
 
 MOST_LANES = 32
@@ -57,23 +57,26 @@ class _Prepared:
     input: tuple[Any, ...]
 
 
+_EXPIRED = dumps(
+    {
+        "type": "error",
+        "status": 400,
+        "error": {
+            "type": "invalid_request_error",
+            "code": "websocket_connection_limit_reached",
+            "message": "Responses websocket connection limit reached (60 minutes). Create a "
+            "new websocket connection to continue.",
+            "param": None,
+        },
+    }
+)
+
+
 class ResponsesConversation:
     """The client's side of one connection, as the service remembers it."""
 
+    binary = False
     lifetime = 60 * 60.0
-    limit = dumps(
-        {
-            "type": "error",
-            "status": 400,
-            "error": {
-                "type": "invalid_request_error",
-                "code": "websocket_connection_limit_reached",
-                "message": "Responses websocket connection limit reached (60 minutes). Create a "
-                "new websocket connection to continue.",
-                "param": None,
-            },
-        }
-    )
 
     def __init__(self) -> None:
         self._latest: dict[str, str] = {}  # the id of the latest answer of each lane
@@ -83,6 +86,14 @@ class ResponsesConversation:
         self._steers: dict[str, list[tuple[str, list[Any]]]] = {}
         self._lanes: set[str] = set()
         self._count = 0
+
+    def open(self, opening: Opening) -> list[Step]:
+        """Nothing: the client speaks first."""
+        return []
+
+    def expire(self) -> list[Step]:
+        """The error for a connection that is 60 minutes old, and its end."""
+        return [_EXPIRED, Close(1008)]
 
     def receive(self, message: Fields) -> list[Step]:
         """What follows from a client's message."""
