@@ -246,7 +246,8 @@ def play(
     screen.line(f"  {scenario.description}")
     text = f"Tell me the {user_text(scenario)}, please."
     screen.line(f"  user: {text}")
-    played = [protocol for name, protocol in protocols.items() if scenario.plays_over(name)]
+    over_http = [one for one in protocols.values() if not one.address.is_socket]
+    played = [protocol for protocol in over_http if scenario.plays_over(protocol.name)]
     calling = [protocol for protocol in played if protocol.client.tool_fields]
     answers = [_converse(post, protocol, scenario, text, screen) for protocol in calling]
     if len({answer.text for answer in answers}) != 1:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.options.parameters import API, path_arguments, quirk_option, read_scenarios
+from mockllm.cli.options.parameters import (
+    API,
+    HTTP_API,
+    path_arguments,
+    quirk_option,
+    read_scenarios,
+)
 from mockllm.cli.terminal.output import echo, write_bytes
 from mockllm.core.errors import MockLLMError, UsageError
 from mockllm.core.text import did_you_mean
@@ -237,7 +243,7 @@ def _format(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
 @click.option("--to", "kind", type=click.Choice(["vcr"]), required=True, help="What to write.")
 @click.option(
     "--api",
-    type=API,
+    type=HTTP_API,
     help="Default: that of the recording, or the first that the scenario plays.",
 )
 @click.option(

@@ -24,6 +24,7 @@ from mockllm.checking import (
     report_text,
 )
 from mockllm.checking.cases.case import Level
+from mockllm.checking.cases.compile import check_api
 from mockllm.checking.reports.check import shrunk, summary
 from mockllm.checking.reports.shrinking import TRIES
 from mockllm.checking.rules import promise
@@ -257,6 +258,7 @@ class ClientSuite(_Suite):
         return None
 
     def _examine(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examination:
+        check_api(self.api, over_http=True)
         player = CasePlayer(request, self.speed)
         request.session.addfinalizer(player.close)
 

@@ -111,14 +111,22 @@ def plain_forms(listed: Sequence[Case]) -> list[Case]:
     return [form for name, form in forms.items() if name not in names]
 
 
-def check_api(api: str) -> None:
+def check_api(api: str, *, over_http: bool = False) -> None:
     """Checks that there is an API.
 
+    Args:
+        over_http: whether it has to answer over HTTP, as whole clients are led to a base URL.
+
     Raises:
-        UsageError: there is none of this name.
+        UsageError: there is none of this name, or it has only WebSockets.
     """
     if api not in PROTOCOLS:
         raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
+    if over_http and PROTOCOLS.addresses[api].is_socket:
+        raise UsageError(
+            f"the API {api!r} has only WebSockets, and whole clients are checked over HTTP; check "
+            "its accumulator, with --level payloads or AccumulatorSuite"
+        )
 
 
 def _plain_specs(scenarios: Iterable[Scenario], api: Api) -> Iterator[CaseSpec]:

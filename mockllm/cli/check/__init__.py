@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.config import file_key
-from mockllm.cli.options.parameters import API, ProgramCommand, collect, scenarios_option, together
+from mockllm.cli.options.parameters import (
+    API,
+    HTTP_API,
+    ProgramCommand,
+    collect,
+    scenarios_option,
+    together,
+)
 
 if TYPE_CHECKING:
     from mockllm.cli.check.options import ReportOptions
@@ -153,8 +160,10 @@ def _reporting(_: None, **values: Any) -> ReportOptions:
 
 
 _GATEWAYS = (
-    click.option("--down", type=API, required=True, help="The API that clients of CMD speak."),
-    click.option("--up", type=API, required=True, help="The API that the upstream of CMD speaks."),
+    click.option("--down", type=HTTP_API, required=True, help="The API that clients of CMD speak."),
+    click.option(
+        "--up", type=HTTP_API, required=True, help="The API that the upstream of CMD speaks."
+    ),
     _ONLY,
     click.option("--preset", metavar="NAME", help="A gateway that `mockllm list presets` has."),
     click.option(

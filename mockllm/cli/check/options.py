@@ -79,6 +79,12 @@ class CheckOptions:
             return (
                 f"Missing option '--api'. Which API does the client speak? {', '.join(PROTOCOLS)}"
             )
+        is_socket = self.api in PROTOCOLS and PROTOCOLS.addresses[self.api].is_socket
+        if is_socket and (self.http or self.faults or self.level != "payloads"):
+            return (
+                f"--api {self.api}: it has only WebSockets, whose messages --level payloads plays; "
+                "neither bytes nor requests over HTTP go with it"
+            )
         ways = [name for name in ("self_test", "emit", "judge") if getattr(self, name)]
         if len(ways) > 1:
             return (

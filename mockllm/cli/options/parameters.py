@@ -77,16 +77,21 @@ else:
 
 
 class _Api(_Choice):
-    """The name of a protocol; the choices are imported when they are needed."""
+    """The name of a protocol; the choices are imported when they are needed.
 
-    def __init__(self) -> None:
+    Args:
+        over_http: only of those that answer over HTTP.
+    """
+
+    def __init__(self, *, over_http: bool = False) -> None:
         super().__init__(())
+        self._over_http = over_http
 
     @property
     def choices(self) -> tuple[str, ...]:
         from mockllm.wire.protocols import PROTOCOLS
 
-        return tuple(PROTOCOLS)
+        return PROTOCOLS.over_http if self._over_http else tuple(PROTOCOLS)
 
     @choices.setter
     def choices(self, _: object) -> None:
@@ -102,6 +107,9 @@ class _Api(_Choice):
 
 API = _Api()
 """The name of a protocol in `PROTOCOLS`."""
+
+HTTP_API = _Api(over_http=True)
+"""The name of one that has not only WebSockets."""
 
 
 def size(value: str) -> int:

@@ -158,7 +158,7 @@ class HttpClients:
         options: ServerOptions,
         per_case: bool = False,
     ) -> None:
-        check_api(api)
+        check_api(api, over_http=True)
         self.window = program.window * program.jobs
         self._limit = program.limit
         self._numbers = count(1)

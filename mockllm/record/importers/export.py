@@ -111,10 +111,12 @@ def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
     if scenario.route is not None:
         return _route_exchanges(scenario, recorded)
     recorded_api = next((tape.api for tape in recorded if tape is not None), None)
-    name = api or recorded_api or next(iter(scenario.apis or PROTOCOLS))
+    name = api or recorded_api or next(iter(scenario.apis or PROTOCOLS.over_http))
     if not scenario.plays_over(name):
         known = ", ".join(scenario.apis)
         raise UsageError(f"scenario {scenario.name!r} does not play over {name}, only over {known}")
+    if PROTOCOLS.addresses[name].is_socket:
+        raise UsageError(f"{name} has only WebSockets, which no cassette can hold; choose an --api")
     client = _Client(scenario, PROTOCOLS[name])
     # What was before a recording began is in the history of its first request.
     begin = next((index for index, tape in enumerate(recorded) if tape is not None), 0)

@@ -51,6 +51,12 @@ _NO_WEBSOCKETS = (
 )
 
 
+_ONLY_WEBSOCKETS = (
+    "This API has only WebSockets, and the request does not open one: it has no 'Connection: "
+    "Upgrade' and 'Upgrade: websocket'. Let the client connect to a wss or ws URL."
+)
+
+
 class Answers:
     """Finds the answers to the requests of one server.
 
@@ -75,6 +81,8 @@ class Answers:
         is_routed = not forwards_all and plain.has(player, arrival, context.endpoint)
         if opens_websocket(arrival.headers) and not is_routed and not _records(proxy):
             raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
+        if _is_unopened(context) and not is_routed and not _records(proxy):
+            raise RequestError(_ONLY_WEBSOCKETS, status=426, code="websocket")
         chosen = None
         # Where a scenario has the route, the service is asked only if the conditions of the
         # scenario do not hold.
@@ -92,9 +100,12 @@ class Answers:
         return chosen
 
     def find_socket(self, context: RequestContext) -> Endpoint | None:
-        """The endpoint that a request of the same path gets over HTTP, where its API has messages,
+        """The endpoint of a path, or that of the same path over HTTP, where its API has messages,
         no scenario has the route, and no service is recorded; else None."""
-        endpoint = self._sources.routes.find("POST", context.arrival.path)
+        find, path = self._sources.routes.find, context.arrival.path
+        opened = find("GET", path)
+        is_opened = opened is not None and opened.operation == "generate"
+        endpoint = opened if is_opened else find("POST", path)
         if endpoint is None or endpoint.operation != "generate" or _records(context.proxy):
             return None
         is_routed = self._sources.plain.has(context.player, context.arrival, None)
@@ -237,6 +248,14 @@ class Answers:
 
 def _records(proxy: Proxy | None) -> bool:
     return proxy is not None and proxy.mode != "none"
+
+
+def _is_unopened(context: RequestContext) -> bool:
+    """Whether a request is for an API that has only WebSockets, and opens none."""
+    endpoint = context.endpoint
+    if endpoint is None or endpoint.operation != "generate" or context.socket is not None:
+        return False
+    return endpoint.protocol.address.is_socket
 
 
 def _enter_api(context: RequestContext, endpoint: Endpoint) -> None:

@@ -137,8 +137,9 @@ class Handler:
         arrival = context.arrival
         try:
             self._enter(context)
-            find = self._sources.routes.find
-            context.endpoint = find(arrival.method, arrival.path, arrival.headers)
+            if context.socket is None:  # a message belongs to the path of its WebSocket
+                find = self._sources.routes.find
+                context.endpoint = find(arrival.method, arrival.path, arrival.headers)
             chosen = await self._answers.route(context)
             if chosen is None:
                 chosen = await self._call(context)

@@ -130,7 +130,7 @@ class Routes:
         """The endpoint that the end of a path leads to: the paths of requests for an answer are
         those by which recordings are recognised, the others those of the table. Other services
         have files and batches, too, so that their paths have to be whole."""
-        generating = self._generating(path) if method == "POST" else None
+        generating = self._generating(method, path)
         if generating is not None:
             return generating
         for end in _ends(path, self._longest):
@@ -141,9 +141,9 @@ class Routes:
                 return found
         return None
 
-    def _generating(self, path: str) -> Endpoint | None:
+    def _generating(self, method: str, path: str) -> Endpoint | None:
         for api, address in self._protocols.addresses.items():
-            target = detected_target(address, path)
+            target = detected_target(address, path) if address.method == method else None
             if target is not None:
                 return Endpoint(self._protocols[api], "generate", target)
         return None
@@ -288,7 +288,7 @@ def path_routes(
         _Placed(route, address, f"{route.path} of {address.name}")
         for address in addresses.values()
         for route in address.routes
-        if route.method == "POST"
+        if route.method == address.method
     ]
     routes: dict[str, tuple[Route, ...]] = {}
     for api, template in paths:
@@ -325,7 +325,7 @@ def _check(template: str) -> None:
 
 
 def _routes(address: Address, template: str) -> tuple[Route, ...]:
-    routes = [Route("POST", template, "generate")]
+    routes = [Route(address.method, template, "generate")]
     before, _, last = template.rpartition("/")
     while before and _is_created(address, last):
         routes.append(Route("POST", before, "create"))

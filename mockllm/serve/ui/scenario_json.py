@@ -160,16 +160,16 @@ _MOST_TURNS = 50
 
 
 def curl_texts(scenario: Scenario, url: str) -> dict[str, dict[str, str]]:
-    """For each API, and each turn by its index, the command that gets the turn. Those of a route
-    are the same for each.
+    """For each API over HTTP, and each turn by its index, the command that gets the turn. Those of
+    a route are the same for each.
 
     The commands name the scenario in a header, so that no other one answers.
     """
     if scenario.route is not None:
         return dict.fromkeys(PROTOCOLS, _commands(scenario, None, url))
     return {
-        name: _commands(scenario, protocol, url)
-        for name, protocol in PROTOCOLS.items()
+        name: _commands(scenario, PROTOCOLS[name], url)
+        for name in PROTOCOLS.over_http
         if scenario.plays_over(name)
     }
 
@@ -226,7 +226,8 @@ def _route_request(scenario: Scenario, route: RouteSpec) -> _Sent:
 
 def test_text(scenario: Scenario) -> str:
     """A test that has the conversation of a scenario, over the first API that it plays over."""
-    protocol = next((api for name, api in PROTOCOLS.items() if scenario.plays_over(name)), None)
+    played = (PROTOCOLS[name] for name in PROTOCOLS.over_http if scenario.plays_over(name))
+    protocol = next(played, None)
     if protocol is None and scenario.route is None:
         return ""
     turns = [turn if protocol is None else turn.for_api(protocol.name) for turn in scenario.turns]

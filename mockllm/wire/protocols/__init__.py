@@ -54,6 +54,11 @@ class Protocols(MutableMapping[str, WireProtocol]):
         del self.addresses[name]
         self._imported.pop(name, None)
 
+    @property
+    def over_http(self) -> tuple[str, ...]:
+        """The names of those that answer over HTTP; the others have only WebSockets."""
+        return tuple(name for name, one in self.addresses.items() if not one.is_socket)
+
     def __contains__(self, name: object) -> bool:
         return name in self.addresses
 

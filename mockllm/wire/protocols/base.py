@@ -179,6 +179,9 @@ class Lookup:
     number: int = 0
 
 
+Method = Literal["GET", "POST", "DELETE"]
+
+
 @record
 class Route:
     """A path of this protocol; `{name}` in it matches one segment, `{name:one|two}` one of these
@@ -186,7 +189,7 @@ class Route:
     only requests with a header of that name: OpenAI, Anthropic and Gemini share the path of their
     model lists."""
 
-    method: Literal["GET", "POST", "DELETE"]
+    method: Method
     path: str
     operation: Operation
     header: str | None = None
@@ -210,6 +213,9 @@ def model_routes(*bases: str, header: str | None = None) -> list[Route]:
 @record
 class Address:
     """Where one API is served and found: what is known of it before its code is imported.
+
+    The `generate` routes of most APIs take a POST. Those of an API that has only WebSockets take
+    the GET that opens one.
 
     Args:
         name: its name in scenarios (`apis`).
@@ -240,6 +246,16 @@ class Address:
     creates: tuple[str, ...] = ()
     provider: str = ""
     task: str = "chat"
+
+    @property
+    def method(self) -> Method:
+        """The method of requests for an answer."""
+        return next(route.method for route in self.routes if route.operation == "generate")
+
+    @property
+    def is_socket(self) -> bool:
+        """Whether the API has only WebSockets: no answer of it goes over HTTP."""
+        return self.method == "GET"
 
 
 SERVICE_ERRORS = service_errors(

@@ -90,7 +90,7 @@ def detect(method: str, url: str, body: bytes) -> Detected:
         return Detected(None, reason=_OTHER_VENDOR)
     query = dict(parse_qsl(parts.query))
     for name, address in PROTOCOLS.addresses.items():
-        target = detected_target(address, path, query)
+        target = detected_target(address, path, query) if address.method == method else None
         if target is not None:
             return Detected(PROTOCOLS[name], target)
     for pattern, reason in _NOT_PLAYED:

@@ -2,7 +2,9 @@
 continuations, steering, faults, bad messages, and both ends of a connection."""
 
 import json
+import re
 from contextlib import contextmanager
+from dataclasses import replace
 from socket import SHUT_RDWR
 
 import httpx
@@ -10,10 +12,14 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from mockllm.checking.cases.compile import check_api
+from mockllm.core.errors import UsageError
 from mockllm.play.replay.loading import load
 from mockllm.serve.server.options import ServerOptions
 from mockllm.serve.server.thread import ServerThread
 from mockllm.wire.framing.sse import decode
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import Route
 from mockllm.wire.protocols.openai_responses.socket import MOST_LANES, ResponsesConversation
 from tests.clients.conversation import FOLDER, SCENARIOS, first
 from tests.timeouts import GIVE_UP
@@ -347,3 +353,49 @@ def test_the_lifetime_of_a_connection(serve, monkeypatch):
         assert receive(socket)["error"]["code"] == "websocket_connection_limit_reached"
         with pytest.raises(ConnectionClosed):
             socket.recv(GIVE_UP)
+
+
+# An API that has only WebSockets
+
+ONLY_SOCKETS = replace(
+    PROTOCOLS["responses"],
+    address=replace(
+        PROTOCOLS["responses"].address,
+        name="only",
+        routes=(Route("GET", "/v1/only", "generate"),),
+        paths=(re.compile(r"/only$"),),
+    ),
+)
+
+
+@pytest.fixture
+def only_sockets(monkeypatch):
+    """The messages of Responses, at paths that take no POST."""
+    monkeypatch.setitem(PROTOCOLS, "only", ONLY_SOCKETS)
+    assert "only" not in PROTOCOLS.over_http
+
+
+@pytest.mark.usefixtures("only_sockets")
+@pytest.mark.parametrize("path", ["/v1/only", "/s/mine/v1/only", "/some/proxy/only", "//v1/only"])
+def test_its_socket_is_found_by_the_end_of_a_path(serve, path):
+    served = serve(TALK)
+    with opened(served.url, path) as socket:
+        assert answer(socket)[-1]["type"] == "response.completed"
+    (entry,) = served.journal("mine" if "mine" in path else "default")
+    assert (entry["api"], entry["outcome"]) == ("only", "played")
+
+
+@pytest.mark.usefixtures("only_sockets")
+def test_it_answers_nothing_over_http(serve):
+    served = serve(TALK)
+    with httpx.Client(base_url=served.url, timeout=GIVE_UP) as client:
+        unopened = client.get("/v1/only")
+        assert (unopened.status_code, unopened.json()["error"]["code"]) == (426, "websocket")
+        assert client.post("/v1/only", json={}).status_code == 405
+
+
+@pytest.mark.usefixtures("only_sockets")
+def test_it_is_checked_as_an_accumulator_only():
+    with pytest.raises(UsageError, match=r"only WebSockets.*--level payloads"):
+        check_api("only", over_http=True)
+    check_api("only")
