@@ -32,7 +32,8 @@ class MockLLMError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake in a scenario file or tape; lines and columns count from 1.
+    """One mistake in a scenario file or tape; lines and columns count from 1, and are 0 where
+    nobody wrote a file.
 
     `path` is the path of the field, as in `turns[0].reply[1].text`; "" for the whole file.
     """
@@ -44,7 +45,7 @@ class Problem:
     message: str = field(default="")
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}"
+        where = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
         return f"{where}: {self.path}: {self.message}" if self.path else f"{where}: {self.message}"
 
 

@@ -132,6 +132,10 @@ def _repeats_and_variants(scenario: m.Scenario) -> Iterator[Mistake]:
             yield (*path, "repeat"), "only the last turn can repeat without end; give a number"
         if turn.repeat is True and scenario.restart:
             yield (*path, "repeat"), "cannot go with 'then: restart'; take one of them"
+        if scenario.in_order and turn.go_to:
+            yield (*path, "go_to"), "cannot go with 'in_order'; take one of them"
+    if scenario.in_order and scenario.restart:
+        yield ("in_order",), "cannot go with 'then: restart'; take one of them"
     for index, turn in enumerate(scenario.turns):
         for number, branch in enumerate(turn.branches):
             if branch.api and not scenario.plays_over(branch.api):

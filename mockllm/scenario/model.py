@@ -512,6 +512,11 @@ class TurnSpec:
             or any(branch.condition or branch.turn.varies for branch in self.branches)
         )
 
+    @property
+    def fails(self) -> bool:
+        """Whether its answer is an error, or breaks on its way."""
+        return self.http is not None or bool(self.fault)
+
     def recordings(self) -> Iterator[Recorded]:
         """The recordings of the turn and of the tries before it."""
         for answer in (*self.attempts, self):
@@ -547,6 +552,8 @@ class Scenario:
         apis: the protocols that it plays over; () means every protocol.
         seed: None means the name.
         restart: whether the first turn follows the last one (`then: restart`).
+        in_order: whether each turn answers once in a session, in order, also where a request does
+            not continue the conversation.
         obey: the limits of a request that cut the replies of turns without an `obey` of their own.
         any_ids: whether calls in a history may have ids that are not those of the scenario.
         route: the route that it answers, which calls no model; None: it plays a conversation.
@@ -569,6 +576,7 @@ class Scenario:
     defaults: Defaults = Defaults()
     obey: tuple[Limit, ...] = ()
     restart: bool = False
+    in_order: bool = False
     any_ids: bool = False
     route: RouteSpec | None = None
     template: bool = False
@@ -583,8 +591,15 @@ class Scenario:
         if any(turn.repeat > 1 for turn in self.turns):
             steps = [n for n, turn in enumerate(self.turns) for _ in range(int(turn.repeat) or 1)]
         object.__setattr__(self, "steps", steps)
-        varies = self.template or any(turn.varies for turn in self.turns)
+        varies = self.template or self.in_order or any(turn.varies for turn in self.turns)
         object.__setattr__(self, "varies", varies)
+
+    def unrolled(self) -> Scenario:
+        """The scenario with each turn as often as it answers, where each answers once."""
+        if not self.in_order:
+            return self
+        once = [replace(t, repeat=t.repeat if t.repeat is True else False) for t in self.turns]
+        return replace(self, turns=tuple([once[index] for index in self.steps]))
 
     def is_template(self, turn: TurnSpec) -> bool:
         """Whether values of the request may stand in the texts of a turn."""

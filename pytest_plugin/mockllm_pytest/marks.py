@@ -30,6 +30,13 @@ class Allowed:
     extra_requests: bool = False
     require: frozenset[str] = frozenset()
 
+    @property
+    def allows_extra_requests(self) -> bool:
+        """Whether an answer that was given may be requested again."""
+        named = self.violations
+        is_named = named if isinstance(named, bool) else "extra-request" in named
+        return self.extra_requests or is_named
+
 
 @dataclass(frozen=True, slots=True)
 class MockllmMark:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mockllm.core.errors import Problem, ScenarioError
 from mockllm.core.text import json_as_yaml
 from mockllm_pytest.parts import Part
 
@@ -25,6 +26,10 @@ def inline_name(test: str) -> str:
 Turn = Mapping[str, Any]
 """A turn with the keys of a scenario file."""
 
+_WRITTEN = "reply()"
+_PLACE = re.compile(r"^turns\[\d+\]\.?")
+"""Where a turn is in the text that is made of the replies, which nobody wrote."""
+
 ANY = "any"
 """The `match` of replies that answer any request."""
 
@@ -36,10 +41,12 @@ class Replies:
     Args:
         name: of the first conversation, as a scenario; that of the second one ends in `-2`, and so
             on.
+        again: whether the last reply is given again, where none is left.
         conversations: the `match` and the turns of each.
     """
 
     name: str
+    again: bool = False
     conversations: list[tuple[Any, list[Turn]]] = field(default_factory=list)
     scenarios: tuple[Scenario, ...] = ()
 
@@ -49,12 +56,13 @@ class Replies:
         Raises:
             ScenarioError: with every problem in the turn, which is then not added.
         """
+        __tracebackhide__ = True
         if match is not None or not self.conversations:
             changed = [*self.conversations, (ANY if match is None else match, [turn])]
         else:
             *before, (last, turns) = self.conversations
             changed = [*before, (last, [*turns, turn])]
-        self.scenarios = _scenarios(self.name, changed)
+        self.scenarios = _scenarios(self.name, changed, again=self.again)
         self.conversations = changed
 
     @property
@@ -68,18 +76,43 @@ def is_inline(name: str | None) -> bool:
     return name is not None and name.startswith(_INLINE)
 
 
-def _scenarios(name: str, conversations: Sequence[tuple[Any, list[Turn]]]) -> tuple[Scenario, ...]:
+def _scenarios(
+    name: str, conversations: Sequence[tuple[Any, list[Turn]]], *, again: bool
+) -> tuple[Scenario, ...]:
     from mockllm.play.replay.loading import loads
 
     documents = [
         {
             "scenario": name if not index else f"{name}-{index + 1}",
             "match": match,
-            "turns": turns,
+            **_in_order(turns, again=again),
         }
         for index, (match, turns) in enumerate(conversations)
     ]
-    return loads("\n---\n".join(map(json_as_yaml, documents)), "<reply>")
+    try:
+        return loads("\n---\n".join(map(json_as_yaml, documents)), _WRITTEN)
+    except ScenarioError as error:
+        problems = [
+            Problem(_WRITTEN, 0, 0, _PLACE.sub("", problem.path), problem.message)
+            for problem in error.problems
+        ]
+    __tracebackhide__ = True
+    raise ScenarioError(problems)
+
+
+def _in_order(turns: Sequence[Turn], *, again: bool) -> dict[str, Any]:
+    """The turns as keys of a scenario. Each answers once, unless they say themselves which one is
+    next."""
+    if any("go_to" in form for turn in turns for form in _forms(turn)):
+        return {"turns": list(turns)}
+    *before, last = turns
+    return {"in_order": True, "turns": [*before, {**last, "repeat": True} if again else last]}
+
+
+def _forms(turn: Turn) -> Iterator[Turn]:
+    yield turn
+    for form in (*turn.get("when", ()), *turn.get("one_of", ())):
+        yield from _forms(form) if isinstance(form, Mapping) else ()
 
 
 def turn_of(parts: Iterable[Part | str], **keys: Any) -> Turn:

@@ -17,7 +17,6 @@ from mockllm.core.text import printable_lines
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.marks import Allowed, MockllmMark
-from mockllm_pytest.replies import is_inline
 
 _CHANGED = "request-unchanged"
 
@@ -103,7 +102,6 @@ def judge(
         tuple(mistake.text for mistake in kept),
         format_exchanges(session.name, list(session.journal), scenarios),
         _marker(mark, kept),
-        _repeat_hints(session, kept),
         remarks,
         changed,
     )
@@ -122,17 +120,6 @@ def _not_passed_on(session: Session) -> Iterator[SessionMistake]:
         if exchange.outcome == "error" and exchange.played.cause == "service":
             text = f"request {exchange.number} was not passed on: {'; '.join(exchange.problems)}"
             yield SessionMistake("unmatched", text, exchange.number)
-
-
-def _repeat_hints(session: Session, mistakes: Sequence[SessionMistake]) -> tuple[str, ...]:
-    """Advice where a reply of the test was requested again."""
-    extra = {mistake.number for mistake in mistakes if mistake.rule == "extra-request"}
-    if not any(entry.number in extra and is_inline(entry.scenario) for entry in session.journal):
-        return ()
-    return (
-        "To give a reply again: mockllm_session.reply(..., repeat=True)",
-        'To answer another question: mockllm_session.reply(..., match={"user": "..."})',
-    )
 
 
 def _marker(mark: MockllmMark, mistakes: Sequence[SessionMistake]) -> str:

@@ -58,7 +58,9 @@ class MockSession:
         self._used: list[Scenario] = []
         self._anything: dict[str, None] = {}
         self._given: dict[str, str] = {}
-        self._replies = Replies(inline_name(nodeid.rpartition("::")[2]))
+        self._replies = Replies(
+            inline_name(nodeid.rpartition("::")[2]), again=mark.allowed.allows_extra_requests
+        )
         self._quirks = _check_quirks(mark.quirks)
         self._fault = mark.fault
         self._latency = mark.latency
@@ -330,11 +332,20 @@ class MockSession:
         template: bool | None = None,
         extra: Mapping[str, Any] | None = None,
         match: Mapping[str, Any] | None = None,
+        fault: str | Mapping[str, Any] | Sequence[Any] | None = None,
+        one_of: Iterable[Mapping[str, Any]] | None = None,
+        when: Iterable[Mapping[str, Any]] | None = None,
+        choices: Iterable[Mapping[str, Any]] | None = None,
+        name: str | None = None,
+        go_to: str | None = None,
+        job: Mapping[str, Any] | None = None,
+        expect: Mapping[str, Any] | None = None,
     ) -> None:
         """Adds the next turn of the model to a conversation that the test itself writes.
 
-        The first reply answers the first request of a conversation, the second one the request
-        that continues it, and so on. Each is given once.
+        The first reply answers the first request, the second one the next, and so on: also where
+        it begins a new conversation. Each is given once; a client that tries again because the
+        answer did not arrive whole gets the same one.
 
         Args:
             parts: the parts of the reply, from `text`, `tool` and the other functions of
@@ -362,6 +373,14 @@ class MockSession:
             extra: further fields of the answers of an API, as a recorder writes them.
             match: begins another conversation, which answers requests that meet these conditions,
                 as in `{"user": "weather"}`; later replies continue it. Default: any request.
+            fault: what breaks on the way, as in `"cut:after=3 events"`.
+            one_of: replies of which one is drawn for each request.
+            when: what is different where the request meets conditions, or over one API.
+            choices: further choices, for requests that ask for several.
+            name, go_to: a name for this reply, and that of the reply that comes after it. Where a
+                conversation has a `go_to`, its history alone says which reply is next.
+            job: how long the work takes that a request only begins.
+            expect: what a correct client must end up with.
 
         Raises:
             ScenarioError: with every problem in the turn, which is then not added.
@@ -384,7 +403,16 @@ class MockSession:
             fingerprint=fingerprint,
             template=template,
             extra=extra,
+            fault=fault,
+            one_of=None if one_of is None else list(one_of),
+            when=None if when is None else list(when),
+            choices=None if choices is None else list(choices),
+            name=name,
+            go_to=go_to,
+            job=job,
+            expect=expect,
         )
+        __tracebackhide__ = True  # the mistake is in the line that calls this
         self._replies.add(turn, match)
         self._assign()
 

@@ -53,6 +53,15 @@ test("each further turn gives another scenario", () => {
   ]);
 });
 
+test("several turns answer once each, in order, unless they say themselves what is next", () => {
+  const two = reply("a").reply("b");
+  assert.equal(two.in_order, true);
+  assert.equal(two.with({ then: "restart" }).in_order, undefined);
+  assert.equal(reply("a").turn({ reply: "b", go_to: "first" }).in_order, undefined);
+  const either = [{ request: { user: "x" }, reply: "c", go_to: "first" }];
+  assert.equal(reply("a").turn({ reply: "b", when: either }).in_order, undefined);
+});
+
 test("keys of the scenario are replaced, and may be left out", () => {
   const named = reply("a").with({ scenario: "weather", match: { user: "rain" } });
   assert.ok(named instanceof Scenario);

@@ -219,16 +219,21 @@ def test_a_wrong_history_of_a_single_scenario_is_named(run):
 
 
 def test_each_answer_is_given_once(run):
-    """A second request for an answer fails the test, with the same body or another one, unless the
-    turn repeats or the test allows it."""
+    """A second request for a reply is refused, and one for an answer of a file fails the test,
+    unless the turn repeats or the test allows it."""
     result = run(
         """
         import pytest
-        from client import reply_to
+        from client import post, reply_to, user
 
         def test_other_questions(mockllm_session):
+            mockllm_session.use("greeting")
+            assert {reply_to("hello"), reply_to("hello you"), reply_to("hello!")} == {"Hi there."}
+
+        def test_no_reply_left(mockllm_session):
             mockllm_session.reply("Hello.")
-            assert {reply_to("Who?"), reply_to("What?"), reply_to("Where?")} == {"Hello."}
+            assert reply_to("Who?") == "Hello."
+            assert post(user("Who?")).status_code == 404
 
         def test_same_question(mockllm_session):
             mockllm_session.use("greeting")
@@ -249,23 +254,23 @@ def test_each_answer_is_given_once(run):
             assert reply_to("Who?") == reply_to("What?")
 
         def test_verify(mockllm_session):
-            mockllm_session.reply("Hello.")
-            assert reply_to("Who?") == reply_to("What?")
+            mockllm_session.use("greeting")
+            assert reply_to("hello") == reply_to("hello you")
             with pytest.raises(AssertionError, match="extra-request"):
                 mockllm_session.verify()
             mockllm_session.verify(extra_requests=True)
         """,
         GREETINGS,
     )
-    result.assert_outcomes(failed=3, passed=3)
+    result.assert_outcomes(failed=4, passed=3)
     result.stdout.fnmatch_lines(
         [
             "*_ test_other_questions _*",
             "mockllm: extra-request, request 2: *with another body*",
             "Also: extra-request, request 3: *",
-            "To give a reply again: mockllm_session.reply(..., repeat=True)",
-            "To answer another question: mockllm_session.reply(..., match={*})",
             "To allow it: @pytest.mark.mockllm(extra_requests=True)",
+            "*_ test_no_reply_left _*",
+            "mockllm: request 2 matches nothing: The only turn of scenario * was given. *",
             "*_ test_same_question _*",
             "mockllm: extra-request, request 2: *with the same body*",
         ]

@@ -28,11 +28,9 @@ def test_every_part_has_a_function_with_its_keys(kind: str) -> None:
 
 
 def test_a_reply_has_the_keys_of_a_turn() -> None:
-    """`reply` accepts the keys of a turn, except those for several protocols or recordings."""
+    """`reply` accepts the keys of a turn, except those of recordings and routes."""
     given = set(inspect.signature(MockSession.reply).parameters)
-    others = {"reply", "expect", "when", "fault", "recorded", "answer"}
-    others |= {"name", "go_to", "one_of", "choices", "job"}
-    assert TABLES["turn"].readers.keys() - given == others
+    assert TABLES["turn"].readers.keys() - given == {"reply", "recorded", "answer"}
 
 
 def test_parts_have_only_the_given_keys() -> None:
@@ -106,7 +104,8 @@ def test_replies_may_be_errors(run):
 
 
 def test_a_wrong_reply_is_a_scenario_error(run):
-    """The error names the location in the turn, and earlier turns are kept."""
+    """The error names the location in the turn, and no place in a text that nobody wrote; earlier
+    turns are kept."""
     run(
         """
         import pytest
@@ -116,10 +115,95 @@ def test_a_wrong_reply_is_a_scenario_error(run):
 
         def test_it(mockllm_session):
             mockllm_session.reply("Hi")
-            with pytest.raises(ScenarioError, match=r"turns\\[1\\].reply\\[0\\].split"):
+            with pytest.raises(ScenarioError, match=r"^reply\\(\\): reply\\[0\\].split: "):
                 mockllm_session.reply(text("Hi", split="letters"))
             with pytest.raises(ScenarioError, match="a tool name"):
                 mockllm_session.reply(tool("not a name"))
             assert reply_to("Hello") == "Hi"
         """
     ).assert_outcomes(passed=1)
+
+
+def test_a_wrong_reply_shows_the_line_of_the_test(run):
+    result = run(
+        """
+        def test_it(mockllm_session):
+            mockllm_session.reply("Hi", finish="stopp")
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ['>*mockllm_session.reply("Hi", finish="stopp")', "*reply(): finish: must be one of *"]
+    )
+    shown = result.stdout.str()
+    assert "replies.py" not in shown
+    assert "load.py" not in shown
+
+
+QUESTIONS = """
+    import asyncio
+
+    import pytest
+    from client import message, post, reply_to, results, user
+    from mockllm_pytest import tool
+
+    def test_two_questions(mockllm_session):
+        mockllm_session.reply("summary of A")
+        mockllm_session.reply("summary of B")
+        assert reply_to("Summarise A") == "summary of A"
+        assert reply_to("Summarise B") == "summary of B"
+
+    def test_the_same_question_twice(mockllm_session):
+        mockllm_session.reply("1")
+        mockllm_session.reply("2")
+        assert [reply_to("Which?"), reply_to("Which?")] == ["1", "2"]
+
+    def test_a_conversation_between_questions(mockllm_session):
+        mockllm_session.reply(tool("add", {"a": 1}))
+        mockllm_session.reply(tool("add", {"a": 2}))
+        mockllm_session.reply("Two.")
+        mockllm_session.reply("One.")
+        first, second = message(post(user("First"))), message(post(user("Second")))
+        assert [one["tool_calls"][0]["function"]["arguments"] for one in (first, second)] == [
+            '{"a":1}', '{"a":2}'
+        ]
+        last = message(post(user("Second"), *results(second, "2")))
+        assert last["content"] == "Two."
+        last = message(post(user("First"), *results(first, "1")))
+        assert last["content"] == "One."
+
+    def test_an_error_and_then_an_answer(mockllm_session):
+        mockllm_session.reply(http=503)
+        mockllm_session.reply("Cut", fault={"cut": {"after": "1 event"}})
+        mockllm_session.reply("Hi")
+        assert post(user("Hello")).status_code == 503
+        with pytest.raises(Exception):
+            post(user("Hello"), stream=True).text
+        assert reply_to("Hello") == "Hi"
+
+    def test_several_times(mockllm_session):
+        mockllm_session.reply("Hi", repeat=2)
+        mockllm_session.reply("Bye")
+        assert [reply_to(text) for text in "abc"] == ["Hi", "Hi", "Bye"]
+
+    def test_two_conversations(mockllm_session):
+        mockllm_session.reply("Rain.", match={"user": "weather"})
+        mockllm_session.reply("Sun.")
+        mockllm_session.reply("Noon.", match={"user": "time"})
+        assert reply_to("weather?") == "Rain."
+        assert reply_to("time?") == "Noon."
+        assert reply_to("weather again?") == "Sun."
+
+    def test_which_is_next(mockllm_session):
+        mockllm_session.reply("Again?", name="ask")
+        mockllm_session.reply("Yes.", go_to="ask")
+        first = message(post(user("a")))
+        second = message(post(user("a"), first, user("b")))
+        third = message(post(user("a"), first, user("b"), second, user("c")))
+        assert [one["content"] for one in (first, second, third)] == ["Again?", "Yes.", "Again?"]
+"""
+
+
+def test_each_reply_is_given_once_and_in_order(run):
+    """Also to requests that begin a new conversation."""
+    run(QUESTIONS).assert_outcomes(passed=7)

@@ -144,7 +144,7 @@ FAILURES = {
     "invalid": 'mockllm_session.use("greeting"); post_user("hello"); post(user("x"), n=-1)',
     "unplayed": 'mockllm_session.use("greeting", "farewell"); post_user("hello")',
     "no_requests": 'mockllm_session.use("greeting")',
-    "extra_requests": 'mockllm_session.reply("Hi"); post_user("x"); post_user("y")',
+    "extra_requests": 'mockllm_session.use("greeting"); post_user("hello"); post_user("hello")',
     "violations": 'turns(mockllm_session); post(user("x")); post(user("x"), FORGED, RESULT)',
 }
 FORGED = """

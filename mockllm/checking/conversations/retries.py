@@ -207,7 +207,8 @@ def _is_next(
 def extra_requests(record: JudgedSession) -> Violations:
     """The requests for a turn that an earlier request got in full.
 
-    Turns that repeat (`repeat: true`, `then: restart`) are not judged. A request after an error, a
+    Turns that repeat (`repeat: true`, `then: restart`), and those that the player gives once
+    (`in_order`), are not judged. A request after an error, a
     cut stream or a stream that the client left is a retry.
     """
     scenarios = record.history.scenarios
@@ -237,7 +238,9 @@ def extra_requests(record: JudgedSession) -> Violations:
 
 
 def _repeats(scenario: Scenario, index: int | None) -> bool:
-    return scenario.restart or index is None or bool(scenario.turns[index].repeat)
+    if scenario.restart or scenario.in_order or index is None:
+        return True
+    return bool(scenario.turns[index].repeat)
 
 
 def _has_whole_answer(step: Step, scenario: Scenario) -> bool:

@@ -18,6 +18,7 @@ from mockllm.core.request import Request
 from mockllm.play.matching.conversation import ModelTurn, Selection, calls_agree, text_agrees
 from mockllm.play.matching.request_validation import judged_alone, judged_request
 from mockllm.scenario.model import Expect, Scenario, Taken, TurnSpec
+from mockllm.scenario.part_model import plain_text
 from mockllm.wire.protocols import PROTOCOLS
 
 Holds = Callable[[Expect], bool]
@@ -106,6 +107,8 @@ def way_of(
     for turn in turns:
         if step is None:
             break
+        if scenario.in_order:
+            step = _step_in_order(scenario, step, turn, request.api)
         index, form = scenario.steps[step], 0
         spec = scenario.turns[index]
         if spec.branches:
@@ -123,10 +126,46 @@ def way_of(
             )
         steps.append(((index, form, step), spec.forms()[form]))
         step = _next_step(scenario, *steps[-1])
+    if step is None and scenario.in_order:
+        step = 0  # the session says which turns are left
     if step is not None:
         index = scenario.steps[step]
         steps.append(((index, 0, step), scenario.turns[index]))
     return _way(scenario, steps)
+
+
+def _step_in_order(scenario: Scenario, step: int, turn: ModelTurn, api: str) -> int:
+    """The step that made a turn of the model, at or after another: a conversation may begin with
+    any. The first with the same text, else the first that agrees, else the other itself."""
+    agreeing = [
+        number
+        for number in range(step, len(scenario.steps))
+        if any(
+            calls_agree(scenario, number, form, turn, api) and text_agrees(form, turn)
+            for form in scenario.turns[scenario.steps[number]].forms()
+        )
+    ]
+    same = (n for n in agreeing if plain_text(scenario.turns[n].reply) == turn.text)
+    return next(same, next(iter(agreeing), step))
+
+
+def left_in_order(scenario: Scenario, way: Scenario) -> Iterator[tuple[Scenario, int]]:
+    """The turns that may answer next, of a scenario whose turns answer once: those after the last
+    one of a conversation's way, then those before.
+
+    Args:
+        way: the scenario as the conversation goes.
+    """
+    (_, _, next_step), count = way.path[-1], len(scenario.steps)
+    return ((scenario, number % count) for number in range(next_step, next_step + count))
+
+
+def with_next(selection: Selection, scenario: Scenario, index: int) -> Selection:
+    """A selection with another turn of its scenario in place of the one that answers."""
+    way = selection.scenario
+    turns = (*way.turns[:-1], scenario.turns[index])
+    path = (*way.path[:-1], (index, 0, index))
+    return replace(selection, scenario=replace(way, turns=turns, path=path))
 
 
 def _way(scenario: Scenario, steps: Sequence[_Step]) -> Scenario:

@@ -351,4 +351,6 @@ def call_id(scenario: Scenario, position: int, number: int, api: str) -> str:
         number: of the call in its turn, from 0.
     """
     prefix = PROTOCOLS[api].call_prefix
+    if scenario.in_order and scenario.path:  # a conversation may begin with any turn
+        position = scenario.path[position][2]
     return prefix + derive(scenario.seeded, scenario.name, position, "call", number)

@@ -351,6 +351,7 @@ class Player:
             parsed.conversation is None
             and parsed.previous == request.previous
             and len(selection.recordings) <= 1
+            and not selection.scenario.in_order
         )
         if selection.continued and strict:
             check_continuation(selection, request, protocol)
@@ -384,13 +385,45 @@ class Player:
         return request
 
     def _find_turn(self, request: Request, call: ApiCall) -> Selection:
-        """The turn that answers; of several recordings of one request, the next one."""
+        """The turn that answers: of several recordings of one request, and of turns that answer
+        once, the next one."""
         selection = select(self.served, request, call.headers)
+        if selection.scenario.in_order:
+            return self._next_in_order(selection, call)
         if len(selection.recordings) <= 1:
             return selection
         # They are played in their order, then the last one again.
         unplayed = call.session.next_unplayed(selection.recordings)
         return selection.with_turn(*(unplayed or selection.recordings[-1]))
+
+    def _next_in_order(self, selection: Selection, call: ApiCall) -> Selection:
+        """The next turn of a scenario whose turns answer once; the same one where its answer did
+        not arrive whole. After the last one, that one where it repeats, or fails on purpose.
+
+        Raises:
+            NoMatchError: all were given.
+        """
+        from mockllm.play.matching.branching import left_in_order, with_next
+
+        scenario = self.served.by_name[selection.scenario.name]
+        last = len(scenario.turns) - 1
+        broken = call.session.broken_turn(scenario.name, call.body)
+        if broken is not None and not scenario.turns[broken].fails:
+            return with_next(selection, scenario, broken)
+        left = left_in_order(scenario, selection.scenario)
+        unplayed = call.session.next_unplayed(left)
+        if unplayed is not None:
+            return with_next(selection, *unplayed)
+        if scenario.turns[last].repeat or scenario.turns[last].fails:
+            return with_next(selection, scenario, last)
+        given = f"The only turn of scenario {scenario.name!r} was given"
+        if last:
+            given = f"All {last + 1} turns of scenario {scenario.name!r} were given, each once"
+        raise NoMatchError(
+            f"{given}. Add one for this request, or `repeat: true` to the last one.",
+            status=404,
+            code="no_turn",
+        )
 
     def _with_headers(
         self, request: Request, selection: Selection, spec: TurnSpec, call: ApiCall, lasting: bool

@@ -148,7 +148,7 @@ export interface Turn {
   wire?: object;
   expect?: object;
   when?: object | readonly object[];
-  repeat?: boolean;
+  repeat?: boolean | number;
   [key: string]: unknown;
 }
 
@@ -171,6 +171,8 @@ export interface ScenarioKeys {
   seed?: number | string;
   defaults?: object;
   then?: "restart";
+  /** Whether each turn answers once, in order, also where a conversation begins anew. */
+  in_order?: boolean;
   ids?: "any";
 }
 

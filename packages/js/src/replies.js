@@ -56,6 +56,9 @@ function errorTurn(status, { retryAfter, headers, ...fields } = {}) {
   return { http: defined({ ...http, error: Object.keys(error).length ? error : undefined }) };
 }
 
+/** Whether a turn says itself which one is next. */
+const jumps = (turn) => "go_to" in turn || [turn.when ?? [], turn.one_of ?? []].flat().some(jumps);
+
 /** A conversation: an immutable value whose own properties are the keys of a scenario file.
  *
  * The methods return a scenario with one more turn, or with other keys. */
@@ -79,12 +82,16 @@ export class Scenario {
   turn({ reply, ...keys }) {
     const parts = Array.isArray(reply) ? reply.map(part) : reply;
     const turn = defined({ reply: typeof parts === "string" ? part(parts) : parts, ...keys });
-    return new Scenario({ ...this, turns: [...this.turns, turn] });
+    const turns = [...this.turns, turn];
+    // One turn answers any number of requests; several are given once each, as they were written.
+    const once = turns.length > 1 && !this.then && !turns.some(jumps);
+    return new Scenario(defined({ ...this, in_order: once || undefined, turns }));
   }
 
   /** Replaces keys of the scenario, such as `scenario` (its name), `match` and `tools`. */
   with(keys) {
-    return new Scenario(defined({ ...this, ...keys }));
+    const once = keys.then ? undefined : this.in_order;
+    return new Scenario(defined({ ...this, in_order: once, ...keys }));
   }
 }
 

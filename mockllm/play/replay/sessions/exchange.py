@@ -452,6 +452,12 @@ class Exchange:
         return (*played.problems, f"a fault did not strike: {missed}", *sent.problems)
 
     @property
+    def arrived(self) -> bool:
+        """Whether the client has got a whole answer that is no error."""
+        is_good = self.outcome == "played" and self.status < 300 and not self.sent.fault
+        return is_good and self.sent.complete and not self.broken_off
+
+    @property
     def broken_off(self) -> bool:
         """Whether the answer was not sent whole: the client left, or the server stopped."""
         return self.sent.client_gone or self.sent.stopped

@@ -169,6 +169,14 @@ class Session:
             None,
         )
 
+    def broken_turn(self, scenario: str, body: bytes) -> int | None:
+        """The turn of a scenario that the latest request with this body got, where the answer did
+        not arrive whole: the client tries again. None where it did, and for a new body."""
+        for exchange in reversed(self.journal):
+            if exchange.scenario == scenario and exchange.body == body:
+                return None if exchange.arrived else exchange.played.turn
+        return None
+
     def repeats(self, scenario: Scenario, index: int) -> bool:
         """Whether a turn was played before the request that plays it now."""
         return index in self.played.get(scenario.name, ())
