@@ -16,7 +16,8 @@ from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.play.quirks.base import Variant
 from mockllm.play.quirks.streams import without_finish
-from mockllm.wire.protocols.gemini.fields import BLOCKED, arguments_of
+from mockllm.wire.protocols.gemini.fields import BLOCKED
+from mockllm.wire.protocols.gemini_common import arguments_of
 from mockllm.wire.protocols.openai_chat.fields import read_finish, write_finish
 from mockllm.wire.protocols.values import json_object
 

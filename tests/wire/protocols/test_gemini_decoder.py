@@ -23,8 +23,8 @@ from mockllm.core.turn import (
     Turn,
 )
 from mockllm.wire.protocols.decoding import decode_turn
-from mockllm.wire.protocols.gemini.fields import compact
 from mockllm.wire.protocols.gemini.protocol import PROTOCOL
+from mockllm.wire.protocols.gemini_common import compact
 from tests.strategies import json_values, objects, texts
 
 Json = dict[str, Any]

@@ -20,8 +20,9 @@ from mockllm.play.quirks.base import (
 from mockllm.play.quirks.gemini import chunks
 from mockllm.play.quirks.samples import CALL, TEXT, TWO_SAME, ZERO
 from mockllm.play.quirks.streams import ARGUMENTS_AS_TEXT, end_in_error, time_at, with_done
-from mockllm.wire.protocols.gemini.fields import ARRAY_END, ARRAY_SEPARATOR, SAFETY_RATINGS, compact
+from mockllm.wire.protocols.gemini.fields import ARRAY_END, ARRAY_SEPARATOR, SAFETY_RATINGS
 from mockllm.wire.protocols.gemini.partial import cut
+from mockllm.wire.protocols.gemini_common import compact
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import mapping
 

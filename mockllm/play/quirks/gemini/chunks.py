@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mockllm.play.quirks import streams
 from mockllm.play.quirks.base import Item, quirks_of
-from mockllm.wire.protocols.gemini.fields import wire
+from mockllm.wire.protocols.gemini_common import wire
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import objects, string
 

@@ -2,7 +2,7 @@
 
 https://ai.google.dev/api/generate-content
 
-`request` (with `contents` and `schema`) parses requests; `encoder` writes answers,
+`request` (with `contents`) parses requests; `encoder` writes answers,
 `decoder` reads them, with `partial` for arguments in fragments, `grounding` for citations, `runs`
 for the parts of texts and their signatures, `server_tools` for tools of the service; `errors` has
 errors and headers, `fields` what both sides share; `protocol` is the whole.

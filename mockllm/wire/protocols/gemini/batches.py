@@ -16,7 +16,7 @@ from mockllm.core.record import record
 from mockllm.wire.protocols.base import Operation, created_at, rfc3339
 from mockllm.wire.protocols.gemini.errors import HTTP_STATUSES
 from mockllm.wire.protocols.gemini.request import model_of
-from mockllm.wire.protocols.gemini.schema import get
+from mockllm.wire.protocols.gemini_common import get
 from mockllm.wire.protocols.jobs import JobCall, JobHandler, JobReply, Work, WorkItem, WorkOutcome
 from mockllm.wire.protocols.records import Fields, JobState, Json
 from mockllm.wire.protocols.values import array, digits, mapping, string

@@ -8,6 +8,7 @@ from mockllm.core.events import Frame
 from mockllm.core.turn import Turn
 from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.gemini import fields
+from mockllm.wire.protocols.gemini_common import NO_JSON, json_value, wire
 from mockllm.wire.protocols.records import Json, NumberedFrame
 from mockllm.wire.protocols.values import objects
 
@@ -26,7 +27,7 @@ def _as_array(chunks: list[tuple[int, Frame]], turn: Turn) -> Iterator[tuple[int
     values = [
         (at, frame.data)
         for at, frame in chunks
-        if frame.data is not None and fields.json_value(frame.data) is not fields.NO_JSON
+        if frame.data is not None and json_value(frame.data) is not NO_JSON
     ]
     is_cut = turn.finish is None and turn.error is None
     for number, (at, text) in enumerate(values, 1):
@@ -41,7 +42,7 @@ def _chunks(
     usage = turn.usage
     visible = 0 if usage is None else max(0, usage.output - usage.reasoning)
     for count, (at, number, frame) in enumerate(frames, 1):
-        chunk = fields.json_value(frame.data or "")
+        chunk = json_value(frame.data or "")
         if not isinstance(chunk, dict) or "candidates" not in chunk:
             yield at, frame
             continue
@@ -49,7 +50,7 @@ def _chunks(
         if usage is not None:
             so_far = visible * count // len(frames)
             counted = {"usageMetadata": fields.write_usage(usage, so_far, reply)}
-        yield at, Frame(fields.wire({"candidates": candidates} | counted | {**chunk, **counted}))
+        yield at, Frame(wire({"candidates": candidates} | counted | {**chunk, **counted}))
 
 
 def _with_index(candidates: object, number: int) -> list[Json]:

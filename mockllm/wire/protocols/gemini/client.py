@@ -9,21 +9,18 @@ https://ai.google.dev/gemini-api/docs/thought-signatures
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 
-from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request, SentFile
+from mockllm.core.request import Message, Parameters, Request
 from mockllm.core.text import display, quantity
 from mockllm.core.turn import Media, ToolCall, Turn
 from mockllm.wire.protocols.gemini.fields import signature_of
-from mockllm.wire.protocols.gemini.schema import get, json_schema
+from mockllm.wire.protocols.gemini_common import get, write_contents, write_function
 from mockllm.wire.protocols.records import ClientRequests, Fields, Json
-from mockllm.wire.protocols.values import array, function_tool, objects, tool_schema
+from mockllm.wire.protocols.values import array, objects
 from mockllm.wire.protocols.writing import (
-    arguments_value,
     joined_answers,
-    known_type,
     pair_results,
     parameter_fields,
     read_parameters,
@@ -45,11 +42,11 @@ def _write(request: Request, parameters: Parameters) -> Json:
     request = with_function_tools(request)
     system = [message.text for message in request.messages if message.role == "system"]
     others = [message for message in request.messages if message.role != "system"]
-    body: Json = {"contents": _write_contents(joined_answers(pair_results(others, make_ids=False)))}
+    body: Json = {"contents": write_contents(joined_answers(pair_results(others, make_ids=False)))}
     if any(system):
         body["systemInstruction"] = {"parts": [{"text": "\n".join(filter(None, system))}]}
     if request.tools:
-        body["tools"] = [{"functionDeclarations": list(map(_declaration, request.tools))}]
+        body["tools"] = [{"functionDeclarations": list(map(write_function, request.tools))}]
         body |= _tool_choice(request.tool_choice)
     config = parameter_fields(parameters, _NAMES)
     if request.output_schema is not None:
@@ -61,61 +58,12 @@ def _write(request: Request, parameters: Parameters) -> Json:
     return body | ({"generationConfig": config} if config else {})
 
 
-def _declaration(tool: OfferedTool) -> Json:
-    """A function, with what Gemini's own schemas cannot hold as a JSON Schema."""
-    declared, schema = function_tool(tool), tool_schema(tool)
-    if json_schema(schema) == schema:
-        return declared
-    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": schema}
-
-
 def _tool_choice(choice: str) -> Json:
     if choice == "auto":
         return {}
     named = {} if choice in ("none", "required") else {"allowedFunctionNames": [choice]}
     mode = "NONE" if choice == "none" else "ANY"
     return {"toolConfig": {"functionCallingConfig": {"mode": mode, **named}}}
-
-
-def _write_contents(messages: Sequence[Message]) -> list[Json]:
-    """Messages as the API has them: a run of results is one content of the user."""
-    contents: list[Json] = []
-    for role, run in groupby(messages, lambda message: message.role):
-        if role == "tool":
-            contents.append({"role": "user", "parts": list(map(_response, run))})
-        else:
-            side = "model" if role == "assistant" else "user"
-            contents += ({"role": side, "parts": _parts(message)} for message in run)
-    return contents
-
-
-def _response(message: Message) -> Json:
-    identified = {"id": message.call_id} if message.call_id else {}
-    response = {"error" if message.error else "result": message.text}
-    return {"functionResponse": {**identified, "name": message.name, "response": response}}
-
-
-def _parts(message: Message) -> list[Json]:
-    parts = [*_files(message.files), *map(_call, message.calls)]
-    return [{"text": message.text}, *parts] if message.text or not parts else parts
-
-
-def _call(call: CallEcho) -> Json:
-    arguments = arguments_value(call)
-    # Arguments are an object; what is none is lost.
-    args = arguments if isinstance(arguments, dict) else {}
-    identified = {"id": call.id} if call.id else {}
-    return {"functionCall": {**identified, "name": call.name, "args": args}}
-
-
-def _files(files: Iterable[SentFile]) -> Iterator[Json]:
-    for file in files:
-        type = known_type(file)
-        typed = {} if type == "*/*" else {"mimeType": type}
-        if file.data:
-            yield {"inlineData": {**typed, "data": file.data}}
-        else:
-            yield {"fileData": {**typed, "fileUri": file.reference}}
 
 
 _NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
@@ -222,7 +170,7 @@ def _next_body(
     body: Json, answer: str, messages: Sequence[Message], calls: Sequence[ToolCall]
 ) -> Json:
     """The history goes on without the ids of calls, and with their signatures."""
-    model, user = _write_contents(without_ids(messages))
+    model, user = write_contents(without_ids(messages))
     for part, call in zip(model["parts"], calls, strict=False):  # a text has no call
         if call.signature:
             part["thoughtSignature"] = signature_of(call.signature)

@@ -24,10 +24,10 @@ from mockllm.wire.protocols.gemini import API, fields
 from mockllm.wire.protocols.gemini.errors import error_of
 from mockllm.wire.protocols.gemini.grounding import cites_of, merge_cites
 from mockllm.wire.protocols.gemini.logprobs import has_logprobs
-from mockllm.wire.protocols.gemini.media import read_media
 from mockllm.wire.protocols.gemini.partial import ArgumentsWriter
 from mockllm.wire.protocols.gemini.runs import Kind, Runs
 from mockllm.wire.protocols.gemini.server_tools import CALLS, RESULTS, read_call, read_result
+from mockllm.wire.protocols.gemini_common import compact, json_value, read_media, wire
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import array, mapping, string
 
@@ -62,7 +62,7 @@ class Decoder:
         """The events of a frame; none for `[DONE]`, which proxies add."""
         if frame.data is not None and frame.data.strip() in ("", "[DONE]"):
             return []
-        value = _without_array(fields.json_value(frame.data or ""))
+        value = _without_array(json_value(frame.data or ""))
         events: list[ev.Event] | None = None
         if isinstance(value, dict):
             # JSON that could be parsed may still be nested too deeply to be encoded again.
@@ -88,7 +88,7 @@ class Decoder:
         return ev.Raw(self._runs.key(), API, frame)
 
     def _rest(self, value: Fields) -> ev.Raw:
-        return self._raw(Frame(fields.wire(value)))
+        return self._raw(Frame(wire(value)))
 
     # Chunks
 
@@ -233,13 +233,7 @@ class Decoder:
             yield ev.Signature(self._call.part, signature)
         yield from self._partial_args(self._call, partial_args)
         # Converters send the arguments of another API as a string (`gem-args-string`).
-        text = (
-            arguments
-            if isinstance(arguments, str)
-            else fields.compact(arguments)
-            if arguments
-            else ""
-        )
+        text = arguments if isinstance(arguments, str) else compact(arguments) if arguments else ""
         if text.strip():
             yield ev.ToolArgs(self._call.part, text)
         if call.get("willContinue") is not True:
@@ -286,7 +280,7 @@ def decode_body(body: Fields) -> Turn:
     if not body.keys() & {"promptFeedback", "error", *_METADATA}:
         raise no_body("a Gemini body", "`candidates`, `promptFeedback` or `error`", body)
     decoder = Decoder()
-    events = [*decoder.decode(Frame(fields.wire(body))), *decoder.close()]
+    events = [*decoder.decode(Frame(wire(body))), *decoder.close()]
     turn = fold(ev.Timed(0, event) for event in events)
     return replace(turn, parts=tuple(map(_whole, turn.parts)), order=(), gaps=())
 

@@ -4,7 +4,7 @@ https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
 
 Every chunk is a complete response object with the new parts. A call is sent in one chunk when its
 arguments are complete; with `streamFunctionCallArguments` it is sent in fragments. The JSON has
-Google's formatting (`fields.wire`), and lines end in CRLF (`PROTOCOL.line_end`).
+Google's formatting (`wire`), and lines end in CRLF (`PROTOCOL.line_end`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,17 @@ from mockllm.wire.protocols.gemini import fields
 from mockllm.wire.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.wire.protocols.gemini.grounding import grounding
 from mockllm.wire.protocols.gemini.logprobs import joined_logprobs, summed_up, write_logprobs
-from mockllm.wire.protocols.gemini.media import with_whole_sounds, write_media
+from mockllm.wire.protocols.gemini.media import with_whole_sounds
 from mockllm.wire.protocols.gemini.partial import cut
 from mockllm.wire.protocols.gemini.runs import Kind, Signatures
 from mockllm.wire.protocols.gemini.server_tools import call_part, result_part
+from mockllm.wire.protocols.gemini_common import (
+    NO_JSON,
+    arguments_of,
+    json_value,
+    wire,
+    write_media,
+)
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import array, mapping
 
@@ -46,7 +53,7 @@ class Encoder:
         self._options: fields.Options = reply.options
         self._id = response_id(reply)
         self._arguments = {
-            index: fields.arguments_of(part)
+            index: arguments_of(part)
             for index, part in enumerate(turn.parts)
             if isinstance(part, ToolCall)
         }
@@ -142,7 +149,7 @@ class Encoder:
     # Frames
 
     def _frame(self, value: Json, *, last: bool = False) -> Frame:
-        return self._chunk_frame(fields.wire(value), last=last)
+        return self._chunk_frame(wire(value), last=last)
 
     def _chunk_frame(self, text: str, *, last: bool = False) -> Frame:
         """One chunk: an event, or an element of the JSON array with its separator. Without
@@ -235,7 +242,7 @@ class Encoder:
         self._ended = self._ended or fields.ends(frame)
         if not self._options.array:
             return [frame]
-        if frame.data is None or fields.json_value(frame.data) is fields.NO_JSON:
+        if frame.data is None or json_value(frame.data) is NO_JSON:
             return []
         return [self._chunk_frame(frame.data)]
 
@@ -303,7 +310,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     options = replace(reply.options, array=False, partial=False)
     encoder = Encoder(turn, replace(reply, options=options))
     values = [
-        fields.json_value(frame.data or "")
+        json_value(frame.data or "")
         for item in expand(turn)
         for frame in encoder.encode(item.event)
     ]
@@ -320,7 +327,7 @@ def _only_in_bodies(candidate: Fields, turn: Turn, options: fields.Options) -> J
     sums = summed_up(candidate, vertex=options.vertex)
     if options.vertex:
         return sums or {"avgLogprobs": logprob(turn.text + "".join(map(str, turn.tool_calls)))}
-    calls = any(fields.arguments_of(call) is not None for call in with_functions(turn).tool_calls)
+    calls = any(arguments_of(call) is not None for call in with_functions(turn).tool_calls)
     if calls and turn.finish == "tool_calls":
         return {"finishMessage": fields.CALLS_MESSAGE, **sums}
     return sums

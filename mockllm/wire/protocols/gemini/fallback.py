@@ -17,8 +17,7 @@ from mockllm.core.http import Target
 from mockllm.core.sample_files import png
 from mockllm.core.seeded import unit_vector
 from mockllm.core.tokens_and_fragments import tokens
-from mockllm.wire.protocols.gemini.contents import text_of
-from mockllm.wire.protocols.gemini.schema import get
+from mockllm.wire.protocols.gemini_common import get, text_of
 from mockllm.wire.protocols.records import FallbackRoute, Fields, Json
 from mockllm.wire.protocols.values import string
 

@@ -1,4 +1,4 @@
-"""Shared by both directions of Gemini: options, Google's JSON format, finish reasons, usage.
+"""Shared by both directions of Gemini: options, finish reasons, usage.
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 """
@@ -6,17 +6,14 @@ https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core import jsontext
 from mockllm.core.events import Frame, Usage
-from mockllm.core.turn import ToolCall
-from mockllm.wire.protocols.base import Reply, dumps
+from mockllm.wire.protocols.base import Reply
+from mockllm.wire.protocols.gemini_common import json_value
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import array, base64_bytes, count, mapping
 
@@ -42,43 +39,9 @@ class Options:
 
 # JSON
 
-NO_JSON = object()
-"""The result of `json_value` for text that is not JSON."""
-
 ARRAY_SEPARATOR, ARRAY_END = "\n,\r\n", "\n]"
 """What stands between the elements of the array that the service sends without `alt=sse`, and at
 its end; clients split it there."""
-
-_spaced = json.JSONEncoder(ensure_ascii=False, separators=(",", ": ")).encode
-# Google escapes `<` and `>` (which could end a script element), controls and invisible characters.
-_ESCAPED = re.compile(
-    "[<>\x7f-\x9f\u00ad\u0600-\u0603\u06dd\u070f\u17b4\u17b5\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u2064\u206a-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
-)
-
-
-def wire(value: object) -> str:
-    """A value as Google's servers write JSON: a space after `:`, none after `,`."""
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", _spaced(value))
-
-
-def compact(value: object) -> str:
-    """A value as compact JSON text that UTF-8 can encode: lone surrogates stay escaped."""
-    return jsontext.json_bytes(dumps(value)).decode()
-
-
-def json_value(text: str) -> Any:
-    """The value of a JSON text; `NO_JSON` for anything else, infinite numbers included."""
-    try:
-        return jsontext.decode(text)
-    except (ValueError, RecursionError):
-        return NO_JSON
-
-
-def arguments_of(call: ToolCall) -> Json | None:
-    """The arguments of a call as a JSON object; None where they are not one."""
-    value = json_value(call.arguments)
-    return value if isinstance(value, dict) else None
 
 
 def signature_of(value: str) -> str:

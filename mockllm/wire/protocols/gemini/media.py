@@ -1,36 +1,14 @@
-"""Images and sounds as parts with their bytes, and back.
+"""Images and sounds among the parts of a body.
 
 https://ai.google.dev/api/caching#Blob
 """
 
 from __future__ import annotations
 
-import base64
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import base64_bytes, string
-
-_TYPE = re.compile(r"(?:image|audio)/[^\r\n]+\Z")
-
-
-def write_media(media_type: str, data: bytes) -> Json:
-    """The part with the bytes."""
-    return {"inlineData": {"mimeType": media_type, "data": base64.b64encode(data).decode()}}
-
-
-def read_media(part: Fields) -> tuple[str, bytes] | None:
-    """The media type and the bytes of a part; None for a part of another kind, for files that are
-    neither, and for the drafts that a model shows among its thoughts."""
-    blob = part.get("inlineData")
-    if not isinstance(blob, Mapping) or part.get("thought") or part.get("text") is not None:
-        return None
-    if blob.keys() - {"mimeType", "data"}:
-        return None
-    media_type = string(blob.get("mimeType"))
-    data = base64_bytes(blob.get("data"))
-    return (media_type, data) if data and _TYPE.match(media_type) else None
+from mockllm.wire.protocols.gemini_common import read_media, write_media
+from mockllm.wire.protocols.records import Json
 
 
 def is_continued(media_type: str) -> bool:

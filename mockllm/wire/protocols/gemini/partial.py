@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mockllm.wire.protocols.gemini.fields import NO_JSON, compact, json_value
+from mockllm.wire.protocols.gemini_common import NO_JSON, compact, json_value
 from mockllm.wire.protocols.records import Fields, Json
 
 _Step = str | int

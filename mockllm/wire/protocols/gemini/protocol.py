@@ -18,13 +18,12 @@ from mockllm.wire.protocols.gemini import ADDRESS, errors
 from mockllm.wire.protocols.gemini.batches import BATCHES
 from mockllm.wire.protocols.gemini.candidates import join_bodies, join_candidates
 from mockllm.wire.protocols.gemini.client import CLIENT
-from mockllm.wire.protocols.gemini.contents import messages, text_of
 from mockllm.wire.protocols.gemini.decoder import Decoder, decode_body
 from mockllm.wire.protocols.gemini.encoder import Encoder, encode_body, response_id
 from mockllm.wire.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.gemini.fields import FINISHES, Options
 from mockllm.wire.protocols.gemini.request import model_of, options, parse
-from mockllm.wire.protocols.gemini.schema import get
+from mockllm.wire.protocols.gemini_common import get, messages, text_of
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import mapped_text, objects, string
 

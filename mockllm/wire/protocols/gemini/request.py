@@ -9,19 +9,27 @@ the service's messages. Only pure functions may live here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.wire.protocols.checks import Check
 from mockllm.wire.protocols.gemini import API
-from mockllm.wire.protocols.gemini.contents import check_contents, messages, text_of, without_ids
+from mockllm.wire.protocols.gemini.contents import check_contents, without_ids
 from mockllm.wire.protocols.gemini.errors import CHECKS, OBJECT, TEXT, invalid, unfit
 from mockllm.wire.protocols.gemini.fields import Options
-from mockllm.wire.protocols.gemini.schema import get, json_schema, snake
+from mockllm.wire.protocols.gemini_common import (
+    declarations,
+    get,
+    json_schema,
+    messages,
+    read_function,
+    snake,
+    text_of,
+)
 from mockllm.wire.protocols.records import Fields
-from mockllm.wire.protocols.values import array, mapping, string
+from mockllm.wire.protocols.values import array, mapping
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -172,22 +180,15 @@ def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
             "tools", "type.googleapis.com/google.ai.generativelanguage.v1beta.Tool", value
         )
     tools: dict[str, OfferedTool] = {}
-    for where, declaration in _declarations(value):
-        name, parameters = declaration.get("name"), get(declaration, "parameters")
-        schema = get(declaration, "parametersJsonSchema")
+    for where, declaration in declarations(value):
         if strict:
-            _check_name(name, where, tools)
-            _check_parameters(parameters, schema, where)
-        if isinstance(name, str):
-            given = json_schema(parameters) if schema is None else mapping(schema)
-            tools[name] = OfferedTool(name, string(declaration.get("description")), given)
+            schema = get(declaration, "parametersJsonSchema")
+            _check_name(declaration.get("name"), where, tools)
+            _check_parameters(get(declaration, "parameters"), schema, where)
+        tool = read_function(declaration)
+        if tool is not None:
+            tools[tool.name] = tool
     return tuple(tools.values())
-
-
-def _declarations(value: object) -> Iterator[tuple[str, Fields]]:
-    for i, tool in enumerate(value if isinstance(value, list) else [value]):
-        for j, declaration in enumerate(array(get(tool, "functionDeclarations"))):
-            yield f"tools[{i}].function_declarations[{j}]", mapping(declaration)
 
 
 def _check_name(name: object, where: str, others: Mapping[str, object]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mockllm.core.turn import ServerTool
-from mockllm.wire.protocols.gemini.fields import compact
+from mockllm.wire.protocols.gemini_common import compact
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import json_object, mapping, string
 

@@ -12,9 +12,7 @@ from mockllm.wire.protocols.custom_calls import with_functions
 from mockllm.wire.protocols.gemini import API
 from mockllm.wire.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.wire.protocols.gemini.fields import (
-    arguments_of,
     blocked_reason,
-    compact,
     ends,
     has_part,
     read_finish,
@@ -26,6 +24,7 @@ from mockllm.wire.protocols.gemini.server_tools import (
     read_result,
     result_part,
 )
+from mockllm.wire.protocols.gemini_common import arguments_of, compact
 from tests.wire.protocols.projections.gemini_signatures import Signatures
 
 
