@@ -98,6 +98,11 @@ class Loading:
             text.encode()
             for parsed in nodes.documents(text, file):
                 count += 1
+                if self.warn is not None:
+                    from mockllm.scenario.reading.doubtful_text import cut_texts
+
+                    for node, message in cut_texts(parsed.root, text.splitlines()):
+                        self.warn(_problem_at(file, node.mark, "", message))
                 if self.in_files and is_included(parsed.root):
                     included = parsed.root
                     self._read_included(parsed, file)
@@ -120,6 +125,12 @@ class Loading:
         if included is not None and count > 1:
             message = "replies and tools for scenarios must be in a file of their own"
             self.problems.append(_problem_at(file, included.mark, "", message))
+        if self.warn is not None and len(self.problems) == before:
+            from mockllm.scenario.reading.doubtful_text import unreadable_elsewhere
+
+            elsewhere = unreadable_elsewhere(text)
+            if elsewhere is not None:
+                self.warn(Problem(file, 1, 1, "", elsewhere))
         if not count and len(self.problems) == before:
             message = "holds no scenario; one begins with 'scenario: NAME' and has 'turns'"
             self.problems.append(Problem(file, 1, 1, "", message))

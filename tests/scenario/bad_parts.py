@@ -15,16 +15,16 @@ PARTS: list[Row] = [
     ),
     (
         "part text",
-        turn("reply: hello"),
+        turn("reply: 42"),
         [
-            "3:12: turns[0].reply: must be a part or a list of parts, got hello",
+            "3:12: turns[0].reply: must be a text, a part or a list of parts, got 42; put a text in quotes",
         ],
     ),
     (
         "part list",
-        turn("reply: [hello]"),
+        turn("reply: [42]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, use, got hello",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, use, got 42",
         ],
     ),
     (

@@ -555,6 +555,11 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "retry_after twice",
+        turn("{http: {status: 429, retry_after: 1s}, retry_after: 2s}"),
+        ["3:44: turns[0]: 'retry_after' is written twice, here and under 'http'"],
+    ),
+    (
         "several",
         "scenario: A\nturns:\n  - reply:\n      - {tool: f, id: c1}\n      - {tool: f, id: c1, argument: {}}\n  - finish: done\n",
         [

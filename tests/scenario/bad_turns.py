@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, answer, job, one_of, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, retry_after, error, answer, job, one_of, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
         ],
     ),
     (
@@ -423,5 +423,23 @@ TURNS: list[Row] = [
             "3:56: turns[0].extra.agui.event: must be a mapping of fields to their values, got an empty one",
             "3:77: turns[0].extra.gemini.usage: must be a mapping of fields to their values, got 1",
         ],
+    ),
+    *(
+        (
+            f"{key} out of place",
+            turn(f"{{reply: x, {key}: y}}"),
+            [f"3:16: turns[0]: unknown key '{key}'; {where}"],
+        )
+        for key, where in [
+            ("ttft", "it belongs into 'timing' of the turn, or 'defaults' of the scenario"),
+            ("delay", "write 'timing: {ttft: 2s}' in the turn, or '{pause: 2s}' between parts"),
+            ("content", "the text of a reply is 'reply: TEXT', or a part '{text: TEXT}'"),
+            ("tool_calls", "a call is a part of 'reply': '{tool: NAME, arguments: {...}}'"),
+        ]
+    ),
+    (
+        "retry_after of a reply",
+        turn("{reply: x, retry_after: 2s}"),
+        ["3:16: turns[0]: 'retry_after' is part of an error, and goes with 'http'"],
     ),
 ]

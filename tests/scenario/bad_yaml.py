@@ -17,8 +17,26 @@ YAML: list[Row] = [
         "colon",
         "scenario: a: b\n",
         [
-            "1:12: not valid YAML: mapping values are not allowed in this context",
+            "1:12: not valid YAML: a text with : { } [ ] ' \" * & or # needs quotes (mapping values are not allowed in this context)",
         ],
+    ),
+    *(
+        (
+            f"text with {text}",
+            f"scenario: a\nturns:\n  - reply: {text}\n",
+            [
+                f"{where}: not valid YAML: a text with : {{ }} [ ] ' \" * & or # needs quotes ({why})",
+            ],
+        )
+        for text, where, why in [
+            ("{text: a: b}", "3:20", "did not find expected ',' or '}'"),
+            ("{text: {x} is}", "3:23", "did not find expected ',' or '}'"),
+            ("{text: 'it's'}", "3:23", "did not find expected ',' or '}'"),
+            ("{text: it costs #5 here}", "4:1", "did not find expected ',' or '}'"),
+            ("*bold*", "3:17", "did not find expected alphabetic or numeric character"),
+            ('"say "hi""', "3:18", "did not find expected key"),
+            ("a: b", "3:13", "mapping values are not allowed in this context"),
+        ]
     ),
     (
         "tab",

@@ -130,8 +130,25 @@ def _syntax_problem(text: str, name: str, error: yaml.MarkedYAMLError) -> Proble
         at = _character(text, mark)
         advice = "indent with spaces" if at == "\t" else "put the value in quotes"
         reason = f"nothing may begin with {at!r} here; {advice}"
+    elif _is_half_quoted(text, error):
+        reason = f"a text with : {{ }} [ ] ' \" * & or # needs quotes ({error.problem})"
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     return Problem(name, line, column, "", f"not valid YAML: {reason}")
+
+
+_BESIDE_TEXT = re.compile(
+    r""":\s+[^\s'"|>].*(?:: |[{}\[\]'"*&]| #)|:\s+(?:\*|"[^"]*"|'[^']*')\s*\w"""
+)
+"""A value in whose text something stands that is YAML, or that goes on behind its quotes."""
+
+
+def _is_half_quoted(text: str, error: yaml.MarkedYAMLError) -> bool:
+    """Whether a line of the mistake has a text that YAML reads otherwise than it is meant."""
+    marks = [mark.line for mark in (error.context_mark, error.problem_mark) if mark]
+    if not re.search("did not find expected|not allowed in this context", error.problem or ""):
+        return False
+    lines = text.splitlines()[min(marks, default=0) : max(marks, default=0) + 1]
+    return any(map(_BESIDE_TEXT.search, lines))
 
 
 def _character(text: str, mark: YamlMark) -> str:

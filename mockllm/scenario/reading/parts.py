@@ -380,7 +380,9 @@ def _report_kinds(node: Mapping, findings: Findings, kinds: list[str]) -> None:
 
 
 def _parts(node: Node, findings: Findings) -> tuple[AnyPart, ...]:
-    """A part, or the parts of the named reply that is used in its place."""
+    """A part, or the parts of the named reply that is used in its place; a string is a text."""
+    if isinstance(node, Scalar) and isinstance(scalar(node), str):
+        return (TextPart(node.value),)
     if not isinstance(node, Mapping) or "use" not in node.entries:
         return (part(node, findings),)
     values = fields(node, findings, _USE)
@@ -408,12 +410,13 @@ def _parts(node: Node, findings: Findings) -> tuple[AnyPart, ...]:
 
 def reply(node: Node, findings: Findings) -> tuple[AnyPart, ...]:
     """The parts of a reply; a single part needs no list."""
-    if isinstance(node, Mapping):
-        return _parts(node, findings)
     if isinstance(node, Sequence) and node.items:
         return tuple([read for item in node.items for read in _parts(item, findings)])
     if isinstance(node, Sequence):
         findings.add(node, "must have at least one part")
+    elif isinstance(node, Mapping) or isinstance(scalar(node), str):
+        return _parts(node, findings)
     else:
-        findings.must_be(node, "a part or a list of parts")
+        hint = "" if is_null(node) else "; put a text in quotes"
+        findings.must_be(node, "a text, a part or a list of parts", hint)
     return (BROKEN,)

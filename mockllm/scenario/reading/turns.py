@@ -222,14 +222,30 @@ def _attempt(node: Node, findings: Findings) -> m.TurnSpec | None:
             "recorded try may do without",
         )
         return None
-    for key in node.entries.keys() & inner.entries if isinstance(inner, Mapping) else ():
-        findings.add(node, f"{key!r} is written twice, here and under 'http'", node.keys[key])
     for key in [key for key in node.entries if key not in (*_FAILED, "fault")]:
         findings.add(node, f"{key!r} is part of an answer, and this try gets an error; keep one")
         values.pop(key, None)
-    own = {key: values.pop(key) for key in _OF_ERRORS if key in values}
-    failure: m.Http | None = values.pop("http", None)
-    return None if failure is None else m.TurnSpec(http=replace(failure, **own), **values)
+    values = _whole_error(node, findings, values, _OF_ERRORS)
+    return m.TurnSpec(**values) if "http" in values else None
+
+
+def _whole_error(
+    node: Mapping, findings: Findings, values: dict[str, Any], keys: tuple[str, ...]
+) -> dict[str, Any]:
+    """Values with those of an error, which may stand beside `http`, in it."""
+    inner = node.entries.get("http")
+    for key in keys:
+        if key not in node.entries:
+            continue
+        if inner is None:
+            findings.add(node, f"{key!r} is part of an error, and goes with 'http'", node.keys[key])
+        elif isinstance(inner, Mapping) and key in inner.entries:
+            findings.add(node, f"{key!r} is written twice, here and under 'http'", node.keys[key])
+    own = {key: values[key] for key in keys if key in values}
+    others = {key: value for key, value in values.items() if key not in keys}
+    if "http" in others:
+        others["http"] = replace(others["http"], **own)
+    return others
 
 
 def _maybe_empty(several: Reader) -> Reader:
@@ -297,6 +313,7 @@ _TURN = table(
     request=expectation,
     http=http,
     answer=answer,
+    error=error,
     attempts=listing(_attempt, "answers to earlier tries"),
     expect=_outcome,
     extra=extra,
@@ -333,6 +350,7 @@ def turn(node: Node, findings: Findings) -> m.TurnSpec:
     if values is None or not isinstance(node, Mapping):
         return m.TurnSpec()
     _check_one_answer(node, findings)
+    values = _whole_error(node, findings, values, ("retry_after", "error"))
     when, recorded = values.pop("when", None), values.pop("recorded", None)
     _draw(values, findings, values)
     branches = () if when is None else _branches(when, findings, values)
