@@ -221,6 +221,11 @@ def _recorded(recorded: m.Recorded) -> Any:
     return keys if len(keys) > 1 else recorded.file
 
 
+def _hears(hears: m.Hears) -> Any:
+    keys = _keys(hears)
+    return keys if len(keys) > 1 else hears.say
+
+
 def _http(http: m.Http) -> Any:
     keys = _keys(http)
     return keys if len(keys) > 1 else http.status
@@ -326,6 +331,7 @@ _BY_TYPE: dict[type, _Write] = {
     m.UsageSpec: _usage,
     m.TurnSpec: _turn,
     m.Recorded: _recorded,
+    m.Hears: _hears,
     m.Http: _http,
     RouteAnswer: _answer,
     Pending: _pending,

@@ -388,6 +388,24 @@ class WeightedTurn:
 
 
 @record
+class Hears:
+    """`hears:` of a turn: the user's words in the sound that the client sends.
+
+    Args:
+        after: how much sound the client sends until they are spoken, in microseconds.
+        barge_in: whether the user says them while the answer before is on its way.
+    """
+
+    say: str
+    after: int = 500_000
+    barge_in: bool = False
+
+
+Speech = Literal["tone", "silence", "none"]
+"""How a text sounds where an API answers in speech."""
+
+
+@record
 class TurnSpec:
     """One turn of the model as written.
 
@@ -406,6 +424,8 @@ class TurnSpec:
         obey: the limits of a request that cut the reply; () for those of the scenario.
         service_tier, fingerprint: what the answer says of its service, where the API has a field
             for it; None is what the API sends by itself.
+        hears: what the user says before it, over APIs that take sound.
+        speech: how its text sounds, over APIs that answer in speech; None: a tone.
         choices: further choices beside the reply, each with a `reply`, `finish` and `finish_raw`.
         attempts: what earlier tries of this turn get: an error; or an answer, which without a
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
@@ -446,6 +466,8 @@ class TurnSpec:
     headers: tuple[tuple[str, str], ...] = ()
     template: bool | None = None
     job: JobSpec | None = None
+    hears: Hears | None = None
+    speech: Speech | None = None
 
     @property
     def is_auto(self) -> bool:

@@ -481,6 +481,8 @@ def turns(
         usage=draw(st.none() | usages),
         service_tier=draw(st.none() | labels),
         fingerprint=draw(st.none() | labels),
+        hears=draw(st.none() | st.builds(m.Hears, texts, st.integers(0, 10**9), st.booleans())),
+        speech=draw(st.sampled_from([None, "tone", "silence", "none"])),
         choices=draw(choices) if reply else (),
         obey=draw(limits),
         timing=draw(st.none() | timings),
@@ -503,7 +505,7 @@ def turns(
                 field: getattr(turn, field)
                 for field in (
                     *("finish", "finish_raw", "stop_sequence", "usage", "obey", "job"),
-                    *("timing", "wire", "fault", "expect"),
+                    *("timing", "wire", "fault", "expect", "speech"),
                 )
             },
             extra=turn.extra,

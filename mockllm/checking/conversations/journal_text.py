@@ -73,6 +73,8 @@ def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> It
     answer += _answer_summary(exchange, scenario, request)
     if exchange.sent.client_gone:
         answer.append("the client left before its end")
+    if exchange.sent.interrupted:
+        answer.append("interrupted by the client")
     if exchange.sent.stopped:
         answer.append("the server stopped before its end")
     yield f"     -> {', '.join(answer)}"

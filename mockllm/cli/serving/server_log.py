@@ -412,6 +412,8 @@ def _notes(exchange: Exchange) -> list[str]:
         notes.append("the recording was played before")
     if exchange.sent.client_gone:
         notes.append(f"the client left after {exchange.sent.bytes} bytes")
+    if exchange.sent.interrupted:
+        notes.append(f"interrupted after {exchange.sent.bytes} bytes")
     if exchange.sent.stopped:
         notes.append(f"the server stopped after {exchange.sent.bytes} bytes")
     return notes

@@ -40,7 +40,7 @@ from mockllm.play.replay.request_headers import (
 )
 from mockllm.play.replay.sessions.exchange import Cause, Played
 from mockllm.play.replay.sessions.session import Session
-from mockllm.scenario.model import Match, Scenario, TurnSpec
+from mockllm.scenario.model import Hears, Match, Scenario, TurnSpec
 from mockllm.scenario.part_model import AutoPart
 from mockllm.wire.protocols.base import Operation, WireProtocol
 
@@ -364,6 +364,33 @@ class Player:
         assert spec is not None
         _check_request(request, selection, spec, call, strict)
         return self._with_headers(request, selection, spec, call, lasting)
+
+    @cached_property
+    def speakers(self) -> tuple[tuple[str, TurnSpec], ...]:
+        """The turns before which the user says something, with the names of their scenarios."""
+        return tuple(
+            (scenario.name, turn)
+            for scenario in self.served.scenarios
+            for turn in scenario.turns
+            if turn.hears is not None
+        )
+
+    def hear(self, call: Callable[[str], ApiCall]) -> Hears | None:
+        """What the user says next: of the first turn that answers the request with its words.
+
+        Args:
+            call: the request that follows, from the words.
+        """
+        for name, turn in self.speakers:
+            assert turn.hears is not None
+            try:
+                found = self.select(call(turn.hears.say), False, DecisionDraft()).selection
+            except RequestError:
+                continue
+            chosen = found.scenario.turns[found.index]
+            if found.scenario.name == name and chosen.hears == turn.hears:
+                return turn.hears
+        return None
 
     def _with_previous(self, request: Request, call: ApiCall) -> Request:
         """The request with the token of the answer that it continues, if the session knows it."""

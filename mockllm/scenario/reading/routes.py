@@ -146,7 +146,7 @@ _OF_MATCHES = ("user", "user_files", "system", "tools", "stream")
 _OF_TURNS = (
     *("request", "finish", "finish_raw", "stop_sequence", "usage", "obey", "attempts", "wire"),
     *("service_tier", "fingerprint", "choices", "expect", "when", "extra", "fault"),
-    *("name", "go_to", "one_of", "headers"),
+    *("name", "go_to", "one_of", "headers", "hears", "speech"),
 )
 
 

@@ -284,10 +284,22 @@ _outcome = record(
 )
 
 
+_HEARS = record(m.Hears, table("hears"))
+
+
+def _hears(node: Node, findings: Findings) -> m.Hears | None:
+    """The words alone, or a mapping with them."""
+    if isinstance(node, Mapping):
+        heard: m.Hears | None = _HEARS(node, findings)
+        return heard
+    words = text(node, findings)
+    return None if words is None else m.Hears(words)
+
+
 _REPLIES = ("reply", "http", "one_of")
 _IN_BRANCHES = PROPERTIES["when"].keys() - CONDITION_KEYS
 _IN_DRAWN = PROPERTIES["drawn_reply"].keys()
-NOT_DRAWN = ("one_of", "name", "repeat", "go_to", "request", "attempts")
+NOT_DRAWN = ("one_of", "name", "repeat", "go_to", "request", "attempts", "hears")
 """Keys that a turn has once, whichever of its replies is drawn."""
 
 _TIMES = range(2, 10_001)
@@ -321,6 +333,7 @@ _TURN = table(
     obey=obey,
     recorded=_recorded,
     headers=_headers,
+    hears=_hears,
     one_of=_unread,
     when=_unread,
     repeat=_repeat,

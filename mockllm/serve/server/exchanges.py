@@ -168,7 +168,10 @@ class Delivery:
                 since=0.0 if context.slot is None else context.slot.since,
             )
         except asyncio.CancelledError:
-            sent.leave()
+            if context.socket is not None and context.socket.interrupted:
+                sent.interrupt()
+            else:
+                sent.leave()
             raise
         except ConnectionResetError:
             raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,7 @@ from mockllm.core.errors import RequestError
 from mockllm.core.events import Frame
 from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import json_bytes
-from mockllm.play.replay.call import Answered
+from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.compilation.http_answer import bytes_answer
 from mockllm.play.replay.sessions.exchange import Played, Sent
 from mockllm.serve.server.answers import DeferredWork
@@ -35,10 +36,13 @@ from mockllm.serve.server.routing import Endpoint
 from mockllm.serve.server.stages import Respond
 from mockllm.wire.framing.websocket import encode_message
 from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.sockets import (
     Ask,
     Close,
+    Heard,
     Interrupt,
+    Listen,
     Opening,
     SocketConversation,
     Step,
@@ -115,6 +119,7 @@ class _Connection:
         self._respond, self._delivery, self._deferred = respond, delivery, deferred
         self._arrival = opened.arrival.without_upgrade()
         self._lanes: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, tuple[asyncio.Task[None], SocketWriter]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -155,7 +160,9 @@ class _Connection:
                 case Ask():
                     self._begin(step, raw, None)
                 case Interrupt(lane):
-                    self._interrupt(lane)
+                    await self._interrupt(lane)
+                case Listen(body):
+                    await self._follow(self._conversation.hear(await self._listen(body)), raw)
                 case Close(code, reason):
                     cut = reason.encode()[:_MOST_REASON]
                     await self._socket.close(code=code, message=cut)
@@ -164,10 +171,28 @@ class _Connection:
                     frame = encode_message(json_bytes(step), binary=binary)
                     await send(self._opened.arrival.request, frame, Sent(time.perf_counter()))
 
-    def _interrupt(self, lane: str) -> None:
-        task = self._lanes.get(lane)
-        if task is not None:
+    async def _interrupt(self, lane: str) -> None:
+        """Ends the answer that is on its way in a lane, and sends what follows."""
+        running = self._running.pop(lane, None)
+        if running is not None:
+            task, writer = running
+            writer.interrupted = True
             task.cancel()
+            await asyncio.wait([task])
+
+    async def _listen(self, body: Callable[[str], Json]) -> Heard | None:
+        """What the user says next, by the scenarios of the session."""
+        opened, endpoint = self._opened, self._endpoint
+        player, session = opened.player, opened.session
+        if not player.speakers:
+            return None
+
+        def call(words: str) -> ApiCall:
+            data = json_bytes(dumps(body(words)))
+            return ApiCall(endpoint.protocol, endpoint.target, self._arrival.headers, data, session)
+
+        heard = await self._deferred.play(self, session, partial(player.hear, call))
+        return None if heard is None else Heard(heard.say, heard.after / 1e6, heard.barge_in)
 
     def _begin(self, ask: Ask, raw: bytes, refusal: RequestError | None) -> None:
         """Begins an answer, which waits for those before it in its lane."""
@@ -187,7 +212,11 @@ class _Connection:
     ) -> None:
         if before is not None:
             await asyncio.wait([before])
-        context = self._context(ask, raw, refusal)
+        writer = self._writer(ask)
+        context = self._context(raw, refusal, writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._running[ask.lane] = task, writer
         try:
             made = None
             if refusal is None:
@@ -196,24 +225,35 @@ class _Connection:
                 await self._respond(context)
             else:
                 await self._delivery.send(context, made)
-            await self._follow(self._conversation.finish(ask))
         except ConnectionResetError:
             return  # the journal says that the client left
+        except asyncio.CancelledError:
+            if not writer.interrupted:
+                raise
+            task.uncancel()
+        self._running.pop(ask.lane, None)
+        with suppress(ConnectionResetError):
+            await self._follow(self._conversation.finish(ask, writer.sent_messages))
 
-    def _context(self, ask: Ask, raw: bytes, refusal: RequestError | None) -> RequestContext:
-        opened, protocol = self._opened, self._endpoint.protocol
-        context = RequestContext(
+    def _writer(self, ask: Ask) -> SocketWriter:
+        conversation, protocol = self._conversation, self._endpoint.protocol
+        messages = partial(conversation.messages, ask)
+        request = self._opened.arrival.request
+        return SocketWriter(request, self._socket, protocol, conversation.binary, messages)
+
+    def _context(
+        self, raw: bytes, refusal: RequestError | None, writer: SocketWriter
+    ) -> RequestContext:
+        opened = self._opened
+        return RequestContext(
             self._arrival.with_message(raw),
             self._delivery.log.session(opened.session.name),
             opened.player,
             refusal,
             endpoint=self._endpoint,
-            api=protocol.name,
+            api=self._endpoint.protocol.name,
+            socket=writer,
         )
-        messages = partial(self._conversation.messages, ask)
-        binary, request = self._conversation.binary, opened.arrival.request
-        context.socket = SocketWriter(request, self._socket, protocol, binary, messages)
-        return context
 
     async def _prepare(self, ask: Ask, context: RequestContext) -> Answered | None:
         """Gives a request its body; the answer of one that no scenario answers."""

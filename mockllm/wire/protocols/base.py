@@ -95,6 +95,7 @@ class Reply:
         options: the result of the protocol's `options` for the request.
         usage: the tokens of the answer.
         service_tier, fingerprint: what the scenario states; None: what the protocol derives.
+        speech: how text sounds where an API answers in speech: `tone`, `silence` or `none`.
     """
 
     seed: str
@@ -104,6 +105,7 @@ class Reply:
     usage: TokenUsage = field(default_factory=lambda: TokenUsage(0, 0))
     service_tier: str | None = None
     fingerprint: str | None = None
+    speech: str = "tone"
 
     @property
     def created(self) -> int:

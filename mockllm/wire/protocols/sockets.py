@@ -44,9 +44,36 @@ class Ask:
 
 @record
 class Interrupt:
-    """Ends the answer that is on its way in a lane: no further message of it is sent."""
+    """Ends the answer that is on its way in a lane: no further message of it is sent, and
+    `SocketConversation.finish` says what follows."""
 
     lane: str = ""
+
+
+@record
+class Listen:
+    """Asks what the user says next in the sound that the client sends; the answer comes to
+    `SocketConversation.hear`.
+
+    Args:
+        body: of the request that follows, from the words.
+    """
+
+    body: Callable[[str], Json]
+
+
+@record
+class Heard:
+    """What the user says, as a scenario has it: nothing recognises speech.
+
+    Args:
+        after: how much sound the client sends until then, in seconds.
+        barge_in: whether the user says it while the answer before is on its way.
+    """
+
+    say: str
+    after: float
+    barge_in: bool = False
 
 
 @record
@@ -61,9 +88,9 @@ class Close:
     reason: str = ""
 
 
-Step = Ask | Interrupt | Close | str
-"""An answer that has to be found, one that ends, the end of the connection, or a message that is
-sent at once."""
+Step = Ask | Interrupt | Listen | Close | str
+"""An answer that has to be found, one that ends, a question, the end of the connection, or a
+message that is sent at once."""
 
 
 class SocketConversation(Protocol):
@@ -114,5 +141,14 @@ class SocketConversation(Protocol):
             payloads: the data of each frame of a stream, or one body: of an error.
         """
 
-    def finish(self, ask: Ask) -> list[Step]:
-        """What follows from the end of an answer; also where not all of it was sent."""
+    def finish(self, ask: Ask, sent: int) -> list[Step]:
+        """What follows from the end of an answer.
+
+        Args:
+            sent: how many of its messages were sent: all, but for an answer that was interrupted
+                or has a fault.
+        """
+
+    def hear(self, heard: Heard | None) -> list[Step]:
+        """What follows from the answer to a `Listen`; None: no scenario says that the user speaks.
+        APIs that take no sound do not ask."""

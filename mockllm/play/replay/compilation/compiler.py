@@ -229,6 +229,7 @@ def _prepare(
         usage=turns[0].usage or TokenUsage(0, 0),
         service_tier=spec.service_tier,
         fingerprint=spec.fingerprint,
+        speech=spec.speech or "tone",
     )
     return _Made(protocol, request, spec, reply, turns, timed, pace)
 

@@ -51,6 +51,7 @@ _FACTS = {
         "sent.bytes",
         "sent.client_gone",
         "sent.stopped",
+        "sent.interrupted",
         "sent.duration",
         "sent.ended",
         "sent.shown_times",
@@ -187,6 +188,7 @@ class Sent:
             where the client went away, or the server stopped, earlier.
         client_gone: whether the client went away before the answer was complete.
         stopped: whether the server stopped before the answer was complete.
+        interrupted: whether a message of the client ended the answer, over a WebSocket.
         duration: in seconds, from the request's arrival to the answer's end.
         times: when a timed answer was due, and when it was written; None for one that is not
             timed, or has a fault, or was not sent whole.
@@ -207,6 +209,7 @@ class Sent:
     ended: float | None = None
     client_gone: bool = False
     stopped: bool = False
+    interrupted: bool = False
     duration: float = 0.0
     times: tuple[Times, Times] | None = None
     complete: bool = True
@@ -262,6 +265,10 @@ class Sent:
     def leave(self) -> None:
         """The client is gone."""
         self.client_gone = True
+
+    def interrupt(self) -> None:
+        """A message of the client ends the answer."""
+        self.interrupted = True
 
     def break_off(self) -> None:
         """The answer ends with a broken connection."""
@@ -459,8 +466,9 @@ class Exchange:
 
     @property
     def broken_off(self) -> bool:
-        """Whether the answer was not sent whole: the client left, or the server stopped."""
-        return self.sent.client_gone or self.sent.stopped
+        """Whether the answer was not sent whole: the client left or interrupted it, or the server
+        stopped."""
+        return self.sent.client_gone or self.sent.stopped or self.sent.interrupted
 
     @property
     def fault_missed(self) -> str:

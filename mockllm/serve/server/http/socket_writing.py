@@ -28,6 +28,9 @@ class SocketWriter:
     Args:
         binary: whether messages are binary ones.
         messages: of an answer, from its status, its headers and the data of its frames.
+
+    Attributes:
+        interrupted: whether a message of the client ends the answer.
     """
 
     def __init__(
@@ -40,6 +43,15 @@ class SocketWriter:
     ) -> None:
         self._request, self._socket = request, socket
         self._protocol, self._binary, self._messages = protocol, binary, messages
+        self._sizes: list[int] = []
+        self._sent: Sent | None = None
+        self.interrupted = False
+
+    @property
+    def sent_messages(self) -> int:
+        """How many messages of the answer were sent."""
+        written = 0 if self._sent is None else self._sent.bytes
+        return sum(end <= written for end in accumulate(self._sizes))
 
     async def write(
         self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
@@ -50,6 +62,7 @@ class SocketWriter:
         messages = self._messages(answer.status, dict(answer.headers), payloads)
         parts = [json_bytes(message) for message in messages]
         frames = [encode_message(part, binary=self._binary) for part in parts]
+        self._sizes, self._sent = list(map(len, parts)), sent
         if fault is not None:
             note_fault(answer, fault, sent)
             speed = 1.0

@@ -25,6 +25,7 @@ export function outcome(row) {
 export function marksOf(row) {
   const found = [];
   if (row.client_gone) found.push(["⇥", "the client went away", "client left"]);
+  if (row.interrupted) found.push(["⏹", "a message of the client ended it", "interrupted"]);
   if (row.stopped) found.push(["■", "the server stopped", "stopped"]);
   if (row.fault) found.push(["⚡", `fault ${row.fault}${row.struck === null ? ", did not strike" : ""}`, "fault"]);
   for (const one of row.quirks || []) found.push(["≈", `quirk ${one}`, "quirk"]);

@@ -24,7 +24,7 @@ from mockllm.wire.protocols.openai_responses.objects import response_id
 from mockllm.wire.protocols.openai_responses.request import options, parse
 from mockllm.wire.protocols.openai_responses.routes import STORED_ANSWERS
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.sockets import Ask, Close, Opening, Step
+from mockllm.wire.protocols.sockets import Ask, Close, Heard, Opening, Step
 from mockllm.wire.protocols.values import array, mapping, string
 
 MOST_LANES = 32
@@ -239,7 +239,11 @@ class ResponsesConversation:
             return "response_already_completed", f"The response '{id}' is over."
         return "response_not_found", f"Response '{id}' not found on this connection."
 
-    def finish(self, ask: Ask) -> list[Step]:
+    def hear(self, heard: Heard | None) -> list[Step]:
+        """Nothing: the API takes no sound on the connection."""
+        return []
+
+    def finish(self, ask: Ask, sent: int) -> list[Step]:
         """The successor of an answer that was steered; where it waits for results of calls, that
         it does."""
         id = next((id for id, running in self._running.items() if running is ask), "")
