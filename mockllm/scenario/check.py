@@ -37,6 +37,7 @@ from mockllm.scenario.reading.conditions import is_position
 from mockllm.scenario.reading.jobs import check_jobs
 from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
+from mockllm.scenario.reading.sockets import check_socket
 from mockllm.scenario.reading.values import excerpt, suggestion
 from mockllm.scenario.schema_validation import schema_flaws, violations
 
@@ -49,6 +50,7 @@ def check(scenario: m.Scenario) -> list[Mistake]:
     tools = {tool.name: tool for tool in scenario.tools}
     mistakes = [*_tools(scenario), *_repeats_and_variants(scenario)]
     mistakes += [*check_route(scenario), *check_jobs(scenario), *_match(scenario)]
+    mistakes += check_socket(scenario)
     for path, turn in _written_turns(scenario):
         mistakes += _turn(scenario, tools, path, turn)
     if scenario.varies:

@@ -24,8 +24,8 @@ from mockllm.scenario.part_model import AutoPart, Citation, FramePart, MediaSour
 from mockllm.scenario.reading.media import usual_type
 from mockllm.scenario.reading.tables import FIELDS, PROPERTIES
 from mockllm.scenario.reading.turns import NOT_DRAWN
-from mockllm.scenario.route_model import Pending, RouteAnswer, RouteSpec
-from mockllm.scenario.yamltext import Flow, FlowMap, TextFile, write
+from mockllm.scenario.route_model import MessageSpec, Pending, RouteAnswer, RouteSpec
+from mockllm.scenario.yamltext import Flow, FlowMap, MessageMap, TextFile, write
 
 _Write = Callable[[Any], Any]
 
@@ -236,6 +236,12 @@ def _answer(answer: RouteAnswer) -> dict[str, Any]:
     return _keys(answer) | body
 
 
+def _message(message: MessageSpec) -> dict[str, Any]:
+    """A message, on one line where it is short: a conversation has many."""
+    value = _keys(message.value) if message.kind == "close" else message.value
+    return {message.kind: MessageMap(value) if isinstance(value, dict) else value}
+
+
 def _pending(pending: Pending) -> str:
     """`3 polls` or `2s`."""
     if pending.duration:
@@ -334,6 +340,7 @@ _BY_TYPE: dict[type, _Write] = {
     m.Hears: _hears,
     m.Http: _http,
     RouteAnswer: _answer,
+    MessageSpec: _message,
     Pending: _pending,
     m.Segments: _segments,
     RandomSplit: lambda split: {"random": Flow([split.low, split.high])},

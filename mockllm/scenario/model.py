@@ -19,7 +19,7 @@ from mockllm.core.tokens_and_fragments import Split
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.part_model import AnyPart, AutoPart, ErrorSpec
-from mockllm.scenario.route_model import JobSpec, RouteAnswer, RouteSpec
+from mockllm.scenario.route_model import JobSpec, MessageSpec, RouteAnswer, RouteSpec
 
 if TYPE_CHECKING:
     from mockllm.core.events import FinishReason
@@ -410,7 +410,7 @@ class TurnSpec:
     """One turn of the model as written.
 
     Exactly one of `reply` (at least one part), `http`, `one_of` and, in a scenario with a `route`,
-    `answer` is set.
+    `answer` is set; on a WebSocket `client`, `service` or both may be set instead.
 
     Args:
         name: for `go_to`; "" for none.
@@ -432,11 +432,13 @@ class TurnSpec:
             answer that was broken off, with nothing else.
         branches: the entries of `when`; the first whose protocol and conditions hold answers.
         repeat: True: it answers all later requests, too; a number: so many in a row.
-        recorded: of the turn itself; branches have none.
+        recorded: of the turn itself; branches have none. That of the first turn on a WebSocket is
+            the tape of the whole session.
         extra: by protocol and place, fields that its service adds, as
             `mockllm.wire.protocols.extra` describes them.
         fault: what breaks on the way, in this order.
         job: how the work goes on that the request only begins; None: there is none.
+        client, service: the messages that each side of a WebSocket sends.
     """
 
     reply: tuple[AnyPart, ...] = ()
@@ -468,6 +470,8 @@ class TurnSpec:
     job: JobSpec | None = None
     hears: Hears | None = None
     speech: Speech | None = None
+    client: tuple[MessageSpec, ...] = ()
+    service: tuple[MessageSpec, ...] = ()
 
     @property
     def is_auto(self) -> bool:
@@ -579,6 +583,8 @@ class Scenario:
         obey: the limits of a request that cut the replies of turns without an `obey` of their own.
         any_ids: whether calls in a history may have ids that are not those of the scenario.
         route: the route that it answers, which calls no model; None: it plays a conversation.
+        socket: whether the route is a WebSocket, and in which frames its service sends JSON and
+            texts; "": it is none.
         template: whether the texts of its turns have values of the request.
         file, line: where it was loaded from.
         path: of a scenario as one conversation goes (`mockllm.play.matching.branching`): where each
@@ -601,6 +607,7 @@ class Scenario:
     in_order: bool = False
     any_ids: bool = False
     route: RouteSpec | None = None
+    socket: Literal["", "text", "binary"] = ""
     template: bool = False
     file: str = field(default="", compare=False, repr=False)
     line: int = field(default=0, compare=False, repr=False)

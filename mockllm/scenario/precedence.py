@@ -90,7 +90,8 @@ def scenario_key(scenario: Scenario) -> Hashable:
     route, match = scenario.route, scenario.match
     if route is None:
         return None if match is None else match_key(match)
-    return route.method, route.host, _NAMED.sub("{}", route.path), match_key(match or Match())
+    method = "WebSocket" if scenario.socket else route.method
+    return method, route.host, _NAMED.sub("{}", route.path), match_key(match or Match())
 
 
 def match_key(match: Match) -> Hashable:

@@ -1,4 +1,4 @@
-"""Routes that call no model, and jobs, as they are written. Only data may live here."""
+"""Routes that call no model, WebSockets and jobs, as they are written. Only data may live here."""
 
 from __future__ import annotations
 
@@ -43,6 +43,37 @@ class RouteSpec:
 
     def __str__(self) -> str:
         return f"{self.method} {self.host}{self.path}"
+
+
+@record
+class CloseSpec:
+    """The end of a WebSocket.
+
+    Args:
+        code: 0: there is none.
+        how: without a close frame, by FIN or RST; "": with one.
+    """
+
+    code: int = 1000
+    reason: str = ""
+    how: Literal["", "eof", "reset"] = ""
+
+
+MessageValue = Any
+"""A JSON object or array, a text, base64 text, or a `CloseSpec`."""
+
+
+@record
+class MessageSpec:
+    """A message on a WebSocket, or its end.
+
+    Args:
+        value: in a text of JSON, or in place of base64, `<4800 bytes>` or
+            `<48000 bytes in 10 messages>` stands for bytes.
+    """
+
+    kind: Literal["json", "text", "base64", "close"]
+    value: MessageValue
 
 
 @record

@@ -74,6 +74,14 @@ class Flow(list[Any]):
 class FlowMap(dict[str, Any]):
     """A mapping to be written on one line, if it is short."""
 
+    longest = _FLOW
+
+
+class MessageMap(FlowMap):
+    """One of many messages, which are easier to read in one line each."""
+
+    longest = 400
+
 
 def write(value: Any) -> str:
     """The YAML text of a JSON value; keys stay in their order.
@@ -100,8 +108,8 @@ def _is_block_collection(value: Any) -> bool:
     kind = type(value)
     if kind is dict:
         return bool(value)
-    if kind is FlowMap:
-        return bool(value) and len(str(value)) > _FLOW
+    if issubclass(kind, FlowMap):
+        return bool(value) and len(str(value)) > kind.longest
     if kind is list:
         return bool(value) and not _is_short(value)
     return kind is tuple and bool(value)
@@ -175,7 +183,7 @@ def _inline(value: Any) -> str:
         return _strings(value)[1]
     if kind is TextFile:
         return f"{{{_pairs({'file': value.file})}}}"
-    if kind is dict or kind is FlowMap:
+    if issubclass(kind, dict):
         return f"{{{_pairs(value)}}}"
     if kind is list or kind is Flow or kind is tuple:
         return f"[{', '.join([_inline(item) for item in value])}]"

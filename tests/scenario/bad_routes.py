@@ -21,10 +21,51 @@ def top(lines: str, turn: str = "answer: {text: hi}") -> str:
     return f"scenario: a\nroute: GET /x\n{lines}\nturns:\n  - {turn}\n"
 
 
+def socket(turn: str) -> str:
+    """A scenario with a WebSocket and this turn."""
+    return f"scenario: a\nroute: GET /x\nsocket: text\nturns:\n  - {turn}\n"
+
+
 _METHODS = "; methods: GET, HEAD, POST, PUT, PATCH, DELETE"
 _EXAMPLE = "must be a method and a path, such as POST /v1/embeddings, got"
 
 ROUTES: list[Row] = [
+    (
+        "message without kind",
+        socket("service: [{type: ping}]"),
+        [
+            "5:15: turns[0].service[0]: must have one of json, text, base64, close, got none",
+            "5:16: turns[0].service[0]: unknown key 'type'; known here: json, text, base64, close",
+        ],
+    ),
+    (
+        "message of two kinds",
+        socket("service: [{text: a, json: {}}]"),
+        [
+            "5:15: turns[0].service[0]: must have one of json, text, base64, close, got json and text"
+        ],
+    ),
+    (
+        "message of JSON that is no object",
+        socket("client: [{json: 5}]"),
+        [
+            "5:21: turns[0].client[0].json: must be a JSON object or array, got 5; other messages are a 'text' or 'base64'"
+        ],
+    ),
+    (
+        "message of bytes",
+        socket("client: [{base64: '<many bytes>'}]"),
+        [
+            '5:23: turns[0].client[0].base64: must be base64 text, or how many bytes it stands for, such as <4800 bytes>, got "<many bytes>"'
+        ],
+    ),
+    (
+        "messages beside an answer",
+        socket("{answer: {text: a}, service: [{text: a}]}"),
+        [
+            "5:5: turns[0]: has 'answer', the answer of a route, and 'service'; keep one of them",
+        ],
+    ),
     (
         "job pending",
         "scenario: a\nturns:\n  - reply: {text: hi}\n    job: {pending: 3}\n",
@@ -124,6 +165,52 @@ ROUTES: list[Row] = [
 """Mistakes of shape, which the JSON Schema refuses, too."""
 
 ROUTE_SEMANTICS: list[Row] = [
+    (
+        "messages without a socket",
+        "scenario: a\nroute: GET /x\nturns:\n  - client: [{text: a}]\n",
+        ["4:13: turns[0].client: needs 'socket: text', or binary, and a 'route' in its scenario"],
+    ),
+    (
+        "socket without a route",
+        "scenario: a\nsocket: text\nturns:\n  - service: [{text: a}]\n",
+        ["2:9: socket: needs a 'route: GET /path', by which clients open it"],
+    ),
+    (
+        "close before the end",
+        socket("service: [{close: {}}, {text: a}]"),
+        [
+            "5:23: turns[0].service[0].close: must be the last message; what follows it is a turn of the next connection"
+        ],
+    ),
+    (
+        "close code",
+        socket("service: [{close: {code: 1006}}]"),
+        [
+            "5:30: turns[0].service[0].close.code: must be 1000 or more, or 0 for none, and 1006 is never sent"
+        ],
+    ),
+    (
+        "close reason",
+        socket(f"service: [{{close: {{reason: {'a' * 124}}}}}]"),
+        [
+            "5:32: turns[0].service[0].close.reason: is longer than 123 bytes, and a frame has no more"
+        ],
+    ),
+    (
+        "an answer to the end",
+        socket("{client: [{close: {}}], service: [{text: a}]}"),
+        ["5:38: turns[0].service: comes after the client has closed; make it the next turn"],
+    ),
+    (
+        "times of messages",
+        socket("{service: [{text: a}], timing: {at: [0, 1s]}}"),
+        ["5:41: turns[0].timing.at: must have a time for each message of 'service': 1"],
+    ),
+    (
+        "a tape in the middle",
+        socket("service: [{text: a}]\n  - {recorded: a.jsonl, client: [{text: b}]}"),
+        ["6:16: turns[1].recorded: belongs to the first turn: it is of the whole session"],
+    ),
     (
         "route with reply",
         top("", "reply: {text: a}"),

@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys name, request, hears, reply, speech, http, retry_after, error, answer, job, one_of, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys name, request, hears, reply, speech, http, retry_after, error, answer, client, service, job, one_of, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
         ],
     ),
     (

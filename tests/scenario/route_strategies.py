@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.routes import METHODS
-from mockllm.scenario.route_model import JobRoute, JobSpec, RouteAnswer, RouteSpec
+from mockllm.scenario.route_model import (
+    CloseSpec,
+    JobRoute,
+    JobSpec,
+    MessageSpec,
+    RouteAnswer,
+    RouteSpec,
+)
 from tests.scenario.strategies import (
     conditions,
     header_names,
@@ -93,7 +101,44 @@ route_matches = st.just(m.Match(anything=True)) | st.builds(
 
 _timings = st.builds(m.Timing, ttft=st.integers(0, 10**7))
 
-route_scenarios = st.builds(
+_encoded = st.binary().map(lambda data: base64.b64encode(data).decode())
+_sized = st.sampled_from(["<0 bytes>", "<4800 bytes>", "<48000 bytes in 10 messages>"])
+_closes = st.builds(
+    CloseSpec,
+    code=st.sampled_from([0, 1000, 1011, 4000]),
+    reason=texts,
+    how=st.sampled_from(["", "eof", "reset"]),
+).map(lambda close: MessageSpec("close", close))
+_messages = st.one_of(
+    st.builds(MessageSpec, st.just("json"), json_mappings | st.lists(json_values | _sized)),
+    st.builds(MessageSpec, st.just("text"), texts),
+    st.builds(MessageSpec, st.just("base64"), _encoded | _sized),
+)
+_said = st.lists(_messages, max_size=3).map(tuple)
+
+
+@st.composite
+def _socket_turns(draw: st.DrawFn) -> m.TurnSpec:
+    """A turn on a WebSocket, which may end the connection."""
+    client, service = draw(_said), draw(_said)
+    closes = () if client and not service else (draw(_closes),)
+    if draw(st.booleans()) or not (client or service):
+        return m.TurnSpec(client=client, service=(*service, *(closes or (draw(_closes),))))
+    timing = draw(st.none() | st.builds(m.Timing, every=st.integers(0, 10**7)))
+    return m.TurnSpec(client=client, service=service, timing=timing)
+
+
+socket_scenarios = st.builds(
+    m.Scenario,
+    name=st.from_regex(r"\A[a-z0-9][a-z0-9-]{0,9}\Z"),
+    route=routes().map(lambda route: replace(route, method="GET")),
+    socket=st.sampled_from(["text", "binary"]),
+    turns=st.lists(
+        _socket_turns() | st.builds(m.TurnSpec, answer=answers()), min_size=1, max_size=3
+    ).map(tuple),
+)
+
+route_scenarios = socket_scenarios | st.builds(
     m.Scenario,
     name=st.from_regex(r"\A[a-z0-9][a-z0-9-]{0,9}\Z"),
     description=st.just("") | lines,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -176,7 +176,7 @@ def _date_in(value: Any, path: str) -> float | None:
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     if isinstance(value, str):
-        return _seconds(value)
+        return seconds_of(value)
     # Larger numbers are milliseconds.
     return float(value) if type(value) in (int, float) and 0 < value < 1e11 else None
 
@@ -198,6 +198,8 @@ def request_of(exchange: Captured, found: Detected) -> Request:
 # The file of a tape
 
 FORMAT_VERSION = 1
+SOCKET_VERSION = 2
+"""The version of a tape with the messages of a WebSocket (`socket_tape`)."""
 MARK = "mockllm-tape"
 """The key in the first line that marks a file as a tape."""
 
@@ -208,20 +210,35 @@ def load_tape(data: bytes, name: str) -> Tape:
     Raises:
         ScenarioError: it is malformed or incomplete; the message names file and line.
     """
-    lines = data.split(b"\n")
-    tape, count = load_head(lines[0] + b"\n" * (len(lines) > 1), name)
-    whole = len(lines) - 2  # without the head, and without what follows the last line end
+    first, lines = tape_lines(data)
+    tape, count = load_head(first, name)
+    check_count(lines, count, "chunks", name)
+    chunks = [_chunk(line, name, number) for number, line in enumerate(lines[:-1], 2)]
+    return replace(tape, exchange=replace(tape.exchange, chunks=tuple(chunks)))
+
+
+def tape_lines(data: bytes) -> tuple[bytes, list[bytes]]:
+    """The first line of a tape, with its end, and the others without theirs; the last of these is
+    what follows the last line end."""
+    first, end, rest = data.partition(b"\n")
+    return first + end, rest.split(b"\n")
+
+
+def check_count(lines: Sequence[bytes], count: int, of: str, name: str) -> None:
+    """Checks that the lines after the head are as many as it counts.
+
+    Raises:
+        ScenarioError: the file was truncated, or goes on.
+    """
+    whole = len(lines) - 1
     if whole < count:
-        raise _broken(
-            name, whole + 2, f"the tape ends here, with {whole} of its {count} chunks complete"
+        raise broken_line(
+            name, whole + 2, f"the tape ends here, with {whole} of its {count} {of} complete"
         )
     if whole > count or lines[-1]:
-        raise _broken(
-            name, count + 2, f"the tape goes on here, after the {count} chunks that its head counts"
+        raise broken_line(
+            name, count + 2, f"the tape goes on here, after the {count} {of} that its head counts"
         )
-    del lines[-1]
-    chunks = [_chunk(line, name, number) for number, line in enumerate(lines[1:], 2)]
-    return replace(tape, exchange=replace(tape.exchange, chunks=tuple(chunks)))
 
 
 def load_head(line: bytes, name: str) -> tuple[Tape, int]:
@@ -230,20 +247,17 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
     Raises:
         ScenarioError: it is not the first line of a tape.
     """
-    head = _json(line, name, 1)
+    head = json_line(line, name, 1)
     if not line.endswith(b"\n") or not isinstance(head, dict) or MARK not in head:
-        raise _broken(
+        raise broken_line(
             name, 1, f"is no tape; one begins with {{{json.dumps(MARK)}: {FORMAT_VERSION}, ...}}"
         )
     if head[MARK] != FORMAT_VERSION:
+        if head[MARK] == SOCKET_VERSION:
+            raise broken_line(name, 1, "is the tape of a WebSocket, and no answer to a request")
         message = f"is a tape of version {head[MARK]!r}, and this mockllm reads {FORMAT_VERSION}"
-        raise _broken(name, 1, f"{message}; update mockllm, or record the tape again")
-    for key, (fits, expected) in _head_fields().items():
-        if key not in head and key in _OPTIONAL:
-            continue
-        if key not in head or not fits(head[key]):
-            found = compact(head[key])[:60] if key in head else "nothing"
-            raise _broken(name, 1, f"{key!r} must be {expected}, got {found}")
+        raise broken_line(name, 1, f"{message}; update mockllm, or record the tape again")
+    check_head(head, _head_fields(), _OPTIONAL, name)
     method, url, request_headers, request_body = _request(head.get("request"), name)
     exchange = Captured(
         method,
@@ -251,16 +265,32 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
         request_headers,
         request_body,
         head["status"],
-        _pairs(head["headers"]),
+        pairs_of(head["headers"]),
         (),
         head["cut"],
-        at=_seconds(head.get("at", "")) or 0.0,
+        at=seconds_of(head.get("at", "")) or 0.0,
         source=f"{method} {urlsplit(url).path}",
         reason=head.get("reason"),
-        trailers=_pairs(head.get("trailers", [])),
+        trailers=pairs_of(head.get("trailers", [])),
         hidden=tuple(head.get("hidden", {}).items()),
     )
     return Tape(head["api"], head["streamed"], exchange), head["chunks"]
+
+
+def check_head(
+    head: Mapping[str, Any], fields: Mapping[str, Check], optional: Collection[str], name: str
+) -> None:
+    """Checks the fields of a first line.
+
+    Raises:
+        ScenarioError: one is not there, or no such value.
+    """
+    for key, (fits, expected) in fields.items():
+        if key not in head and key in optional:
+            continue
+        if key not in head or not fits(head[key]):
+            found = compact(head[key])[:60] if key in head else "nothing"
+            raise broken_line(name, 1, f"{key!r} must be {expected}, got {found}")
 
 
 def _request(value: Any, name: str) -> tuple[str, str, _Pairs, bytes]:
@@ -270,27 +300,28 @@ def _request(value: Any, name: str) -> tuple[str, str, _Pairs, bytes]:
             return "", "", (), b""
         case {"method": str(method), "url": str(url), "headers": headers, "body": body}:
             with suppress(TypeError, ValueError, RecursionError):
-                data = _bytes(body)
+                data = bytes_of(body)
                 if _is_headers(headers):
-                    return method, url, _pairs(headers), data
-    raise _broken(name, 1, "'request' must be {method, url, headers, body}")
+                    return method, url, pairs_of(headers), data
+    raise broken_line(name, 1, "'request' must be {method, url, headers, body}")
 
 
-def _pairs(headers: list[list[str]]) -> _Pairs:
+def pairs_of(headers: list[list[str]]) -> _Pairs:
+    """The headers of a head."""
     return tuple((name, value) for name, value in headers)
 
 
 def _chunk(line: bytes, name: str, number: int) -> TimedBytes:
-    match _json(line, name, number):
+    match json_line(line, name, number):
         case [at, data] if type(at) is int and at >= 0:
             with suppress(TypeError, ValueError):
-                return TimedBytes(at, _bytes(data))
+                return TimedBytes(at, bytes_of(data))
     expected = 'a chunk, [microseconds, "text"] or [microseconds, {"base64": "..."}]'
-    raise _broken(name, number, f"must be {expected}")
+    raise broken_line(name, number, f"must be {expected}")
 
 
-def _bytes(written: Any) -> bytes:
-    """The inverse of `_dump_bytes` and `_dump_body`; TypeError, ValueError: it is neither."""
+def bytes_of(written: Any) -> bytes:
+    """The inverse of `written_bytes` and `_dump_body`; TypeError, ValueError: it is neither."""
     match written:
         case str():
             return written.encode()
@@ -301,7 +332,12 @@ def _bytes(written: Any) -> bytes:
     raise TypeError
 
 
-def _json(line: bytes, name: str, number: int) -> Any:
+def json_line(line: bytes, name: str, number: int) -> Any:
+    """The value of a line.
+
+    Raises:
+        ScenarioError: it is no JSON.
+    """
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
@@ -310,15 +346,16 @@ def _json(line: bytes, name: str, number: int) -> Any:
         reason = f"byte 0x{line[error.start]:02x} is not UTF-8"
     except RecursionError:
         reason = "it is nested too deeply"
-    raise _broken(name, number, f"is no line of JSON: {reason}")
+    raise broken_line(name, number, f"is no line of JSON: {reason}")
 
 
-def _broken(name: str, line: int, message: str) -> ScenarioError:
+def broken_line(name: str, line: int, message: str) -> ScenarioError:
+    """The error about a line of a tape."""
     return ScenarioError([Problem(name, line, 1, "", message)])
 
 
-# Whether a value is valid, and the description of valid values.
-_Check = tuple[Callable[[Any], bool], str]
+Check = tuple[Callable[[Any], bool], str]
+"""Whether a value is valid, and the description of valid values."""
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 _TAG = re.compile(r"[0-9a-f]{2}")
@@ -342,10 +379,10 @@ def _is_reason(value: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and _seconds(value) is not None
+    return isinstance(value, str) and seconds_of(value) is not None
 
 
-def _seconds(text: str) -> float | None:
+def seconds_of(text: str) -> float | None:
     """A time with its zone, as seconds since 1970; None for any other text."""
     try:
         time = datetime.fromisoformat(text)
@@ -360,12 +397,22 @@ def _is_hidden(value: Any) -> bool:
     )
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number that counts something."""
     return type(value) is int and value >= 0
 
 
-def _head_fields() -> dict[str, _Check]:
+def common_fields() -> dict[str, Check]:
+    """The fields of every head."""
     return {
+        "headers": (_is_headers, "a list of [name, value]"),
+        "hidden": (_is_hidden, "a table of two hexadecimal digits"),
+        "at": (_is_time, "a time such as 2026-01-31T12:00:00Z"),
+    }
+
+
+def _head_fields() -> dict[str, Check]:
+    return common_fields() | {
         "api": (lambda value: value in ("", *PROTOCOLS), "one of " + ", ".join(PROTOCOLS)),
         "streamed": (lambda value: isinstance(value, bool), "true or false"),
         "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
@@ -373,12 +420,9 @@ def _head_fields() -> dict[str, _Check]:
             lambda value: value in get_args(Cut),
             'one of "", "client", "stalled", "upstream", "chunk", "reset"',
         ),
-        "chunks": (_is_count, "a whole number"),
-        "headers": (_is_headers, "a list of [name, value]"),
+        "chunks": (is_count, "a whole number"),
         "reason": (_is_reason, "a reason phrase"),
         "trailers": (_is_headers, "a list of [name, value]"),
-        "hidden": (_is_hidden, "a table of two hexadecimal digits"),
-        "at": (_is_time, "a time such as 2026-01-31T12:00:00Z"),
     }
 
 
@@ -401,8 +445,7 @@ def dump_tape(tape: Tape) -> bytes:
         "headers": exchange.headers,
     }
     if exchange.at >= 1:
-        time = datetime.fromtimestamp(int(exchange.at), UTC)
-        first["at"] = f"{time:%Y-%m-%dT%H:%M:%SZ}"
+        first["at"] = written_time(exchange.at)
     if exchange.reason is not None:
         first["reason"] = exchange.reason
     if exchange.trailers:
@@ -420,15 +463,21 @@ def dump_tape(tape: Tape) -> bytes:
     return json_bytes("\n".join(lines))
 
 
+def written_time(at: float) -> str:
+    """A time in seconds since 1970, as a head has it."""
+    return f"{datetime.fromtimestamp(int(at), UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def _dump_chunk(chunk: TimedBytes) -> str:
     """The line of a chunk, as `compact` writes it, in a third of the time: there may be many."""
     text = utf8_text(chunk.data)
     if text is None:
-        return compact([chunk.at, _dump_bytes(chunk.data)])
+        return compact([chunk.at, written_bytes(chunk.data)])
     return f"[{chunk.at},{encode_basestring(text)}]"
 
 
-def _dump_bytes(data: bytes) -> Any:
+def written_bytes(data: bytes) -> Any:
+    """Bytes as JSON: their text, or base64 where they are not UTF-8."""
     text = utf8_text(data)
     return {"base64": base64.b64encode(data).decode()} if text is None else text
 
@@ -441,4 +490,4 @@ def _dump_body(body: bytes) -> Any:
             return {"json": value}
     except (ValueError, RecursionError):
         pass
-    return _dump_bytes(body)
+    return written_bytes(body)

@@ -169,10 +169,19 @@ def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]
         yield (*path, key), "has no meaning in a turn of a route; remove it"
     if turn.repeat:
         yield (*path, "repeat"), "is not needed: the last turn of a route repeats"
-    if turn.timing is not None and turn.timing != m.Timing(ttft=turn.timing.ttft):
-        yield (*path, "timing"), "of a route has no key but ttft: its answer is not a stream"
+    if turn.timing is not None and turn.timing != _usable(turn, turn.timing):
+        keys = "ttft: its answer is not a stream"
+        keys = "ttft, every and at" if turn.client or turn.service else keys
+        yield (*path, "timing"), f"of a route has no key but {keys}"
     if turn.answer is not None:
         yield from check_answer((*path, "answer"), turn.answer)
+
+
+def _usable(turn: m.TurnSpec, timing: m.Timing) -> m.Timing:
+    """The part of the timing that a route has."""
+    if turn.client or turn.service:
+        return m.Timing(ttft=timing.ttft, every=timing.every, at=timing.at)
+    return m.Timing(ttft=timing.ttft)
 
 
 def check_answer(path: KeyPath, answer: RouteAnswer) -> Iterator[tuple[KeyPath, str]]:

@@ -24,6 +24,7 @@ from mockllm.scenario.reading.latency import drawn_or_exact, latency
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
+from mockllm.scenario.reading.sockets import messages
 from mockllm.scenario.reading.tables import PROPERTIES, inner_path, path_of_file, table, turn_name
 from mockllm.scenario.reading.values import (
     Findings,
@@ -330,6 +331,8 @@ _TURN = table(
     expect=_outcome,
     extra=extra,
     job=job,
+    client=messages,
+    service=messages,
     obey=obey,
     recorded=_recorded,
     headers=_headers,
@@ -380,6 +383,7 @@ def _intended_key(key: str) -> str:
 
 def _check_one_answer(node: Mapping, findings: Findings) -> None:
     given = [key for key in _ANSWERS if key in node.entries]
+    given += [key for key in ("client", "service") if key in node.entries][:1]
     if "answer" in given and len(given) > 1:
         others = " and ".join(repr(key) for key in given if key != "answer")
         findings.add(node, f"has 'answer', the answer of a route, and {others}; keep one of them")

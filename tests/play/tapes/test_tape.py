@@ -132,8 +132,8 @@ LINES = dump_tape(TAPE).split(b"\n")
         (b"{}\n", '1:1: is no tape; one begins with {"mockllm-tape": 1, ...}'),
         (b"[1]\n", '1:1: is no tape; one begins with {"mockllm-tape": 1, ...}'),
         (
-            broken(**{"mockllm-tape": 2}),
-            "1:1: is a tape of version 2, and this mockllm reads 1; update mockllm, or record "
+            broken(**{"mockllm-tape": 3}),
+            "1:1: is a tape of version 3, and this mockllm reads 1; update mockllm, or record "
             "the tape again",
         ),
         (
