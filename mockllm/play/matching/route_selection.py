@@ -121,6 +121,9 @@ def _judged_entry(
     yield from judged_groups(path, match, judge)
 
 
+OPENING = "WebSocket"
+"""In place of a method: the request opens a WebSocket. Its routes answer no other request."""
+
 _MOST_FOUND = 1024
 """How many paths are remembered with the scenarios that fit them."""
 
@@ -163,7 +166,14 @@ class RouteIndex:
 
     def __init__(self, scenarios: Iterable[Scenario]) -> None:
         self._routes = [
-            (replace(route, path=normal_path(route.path)), scenario)
+            (
+                RouteSpec(
+                    OPENING if scenario.socket else route.method,
+                    normal_path(route.path),
+                    route.host,
+                ),
+                scenario,
+            )
             for scenario in scenarios
             if (route := scenario.route) is not None
         ]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
@@ -30,6 +31,9 @@ from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.reading.files import MAX_BODY
 from mockllm.scenario.route_model import RouteAnswer
 from mockllm.wire.protocols.base import dumps
+
+if TYPE_CHECKING:
+    from mockllm.play.replay.socket_player import SocketPlayer
 
 _NO_BODY = (204, 304)
 _MAX_KEPT = 64 * 1024 * 1024
@@ -79,6 +83,13 @@ class RoutePlayer:
         self._kept: LRUCache[tuple[str, int, str], HttpAnswer] = byte_bounded(
             _MAX_KEPT, lambda answer: 2 * len(answer.encoded)
         )
+
+    @cached_property
+    def sockets(self) -> SocketPlayer:
+        """Plays the routes that are WebSockets."""
+        from mockllm.play.replay.socket_player import SocketPlayer  # few scenarios have some
+
+        return SocketPlayer(self.index, self._named, self._answer)
 
     def fits(self, method: str, path: str, host: str) -> bool:
         """Whether a scenario, or a job of one, has a route that fits; the host is "" where it is

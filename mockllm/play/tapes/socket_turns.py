@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -40,11 +40,22 @@ _MADE = frozenset(
 prompts, are choices."""
 
 
-def is_made_id(path: _Path) -> bool:
-    """Whether a client or a service makes up the value at a path of a message: an `id`, or a
-    `..._id` or `...Id`, of a thing within the conversation."""
+def _words_of_id(path: _Path) -> list[str]:
+    """The words of the name of an id, `id` the last of them; [] for any other value."""
     words = _WORDS.findall(str(path[-1])) if path else []
-    if not words or words[-1].lower() != "id":
+    return words if words and words[-1].lower() == "id" else []
+
+
+def is_id(path: _Path) -> bool:
+    """Whether the value at a path of a message is an id."""
+    return bool(_words_of_id(path))
+
+
+def is_made_id(path: _Path) -> bool:
+    """Whether the value at a path of a message is an id that a client makes up, as it is that of a
+    thing within the conversation."""
+    words = _words_of_id(path)
+    if not words:
         return False
     names = [step for step in path[:-1] if isinstance(step, str)]
     owner = words[:-1] or (_WORDS.findall(names[-1].removesuffix("s")) if names else [])
@@ -63,8 +74,8 @@ def is_media(text: str) -> bool:
     """Whether a text is long base64, and neither words nor hexadecimal digits."""
     if len(text) < _LONG_TEXT or _encoded_size(text) is None:
         return False
-    has_capitals = re.search("[A-Z]", text) is not None or re.search("[a-z]", text) is None
-    return has_capitals and re.fullmatch("[0-9a-f]*", text) is None
+    is_mixed = re.search("[A-Z+]", text) is not None or re.search("[a-z]", text) is None
+    return is_mixed and re.fullmatch("[0-9a-f]*", text) is None
 
 
 def bytes_text(size: int, count: int = 1) -> str:
@@ -76,6 +87,15 @@ def shortened_size(text: Any) -> int | None:
     """The inverse of `bytes_text`; None for any other value."""
     match = _SHORTENED.fullmatch(text) if isinstance(text, str) else None
     return None if match is None else int(match[1])
+
+
+def message_count(value: Any) -> int:
+    """In how many messages a client sent what is one message of a scenario."""
+    for _, text in strings(value):
+        match = _SHORTENED.fullmatch(text)
+        if match is not None:
+            return int(match[2] or 1)
+    return 1
 
 
 def strings(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, str]]:
@@ -100,6 +120,16 @@ def shortened(value: Any, path: _Path = ()) -> Any:
     if isinstance(value, list):
         return [shortened(item, (*path, index)) for index, item in enumerate(value)]
     return value
+
+
+def with_bytes(value: Any) -> Any:
+    """A JSON value with so many zero bytes, as base64, in place of their number."""
+    if isinstance(value, dict):
+        return {key: with_bytes(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_bytes(item) for item in value]
+    size = shortened_size(value)
+    return value if size is None else base64.b64encode(bytes(size)).decode()
 
 
 # Streams of media
@@ -135,14 +165,19 @@ class MediaStream:
 
 
 def stream_of(value: Any) -> MediaStream | None:
-    """The stream that a message of a client, a JSON value or bytes, begins; None: it has not one
-    text of bytes."""
+    """The stream that a message of a client, a JSON value or bytes, may belong to; None: it has not
+    one text of bytes."""
     if isinstance(value, bytes):
         return MediaStream(()) if len(value) >= _LONG_BYTES else None
     if isinstance(value, str):
-        return None
+        return MediaStream(()) if shortened_size(value) is not None else None
     paths = [path for path, text in strings(shortened(value)) if shortened_size(text) is not None]
     return MediaStream(paths[0], _rest(value, paths[0])) if len(paths) == 1 else None
+
+
+def streams_of(values: Iterable[Any]) -> tuple[MediaStream, ...]:
+    """What the messages of a client stream, each once."""
+    return tuple(dict.fromkeys(stream for value in values if (stream := stream_of(value))))
 
 
 def _rest(value: Any, without: _Path) -> str:
@@ -217,13 +252,14 @@ class TakenMessage:
 
     Args:
         recorded: empty for the end of a connection that was not recorded.
-        stream, size: of the client, of which there may be several.
+        stream, size, count: of what the client streams, its bytes in so many messages.
     """
 
     spec: MessageSpec
     recorded: list[SocketMessage] = field(default_factory=list)
     stream: MediaStream | None = None
     size: int = 0
+    count: int = 0
 
 
 @dataclass(slots=True)
@@ -255,13 +291,20 @@ def taken_turns(session: SocketSession) -> list[TakenTurn]:
     """The turns of a session whose opening was accepted, with what was recorded; at least one."""
     messages = sorted(session.messages, key=attrgetter("connection"))  # the sort is stable
     connections = [list(group) for _, group in groupby(messages, attrgetter("connection"))]
+    streams = streams_of(
+        value_of(message.data)
+        for message in messages
+        if message.side == "client" and message.kind in ("text", "binary")
+    )
     turns: list[TakenTurn] = []
     for number, connection in enumerate(connections):
-        turns += _turns_of(connection, is_last=number == len(connections) - 1)
+        turns += _turns_of(connection, streams, is_last=number == len(connections) - 1)
     return turns or [TakenTurn(0, [TakenMessage(MessageSpec("close", CloseSpec()))])]
 
 
-def _turns_of(messages: list[SocketMessage], *, is_last: bool) -> Iterator[TakenTurn]:
+def _turns_of(
+    messages: list[SocketMessage], streams: Iterable[MediaStream], *, is_last: bool
+) -> Iterator[TakenTurn]:
     """The turns of one connection. That the client ends the last one is not expected of it."""
     turn = TakenTurn(0 if messages[0].connection == 0 else messages[0].at)
     side: Side = "client"
@@ -276,7 +319,7 @@ def _turns_of(messages: list[SocketMessage], *, is_last: bool) -> Iterator[Taken
         side = message.side
         if side == "client":
             turn.since = message.at
-            _add_sent(turn.client, message)
+            add_sent(turn.client, message, streams)
         else:
             turn.service.append(TakenMessage(message_spec(message), [message]))
         if message.kind == "close":
@@ -291,21 +334,26 @@ def _turns_of(messages: list[SocketMessage], *, is_last: bool) -> Iterator[Taken
         yield turn
 
 
-def _add_sent(sent: list[TakenMessage], message: SocketMessage) -> None:
-    """Adds a message of the client to those of its turn, or to the stream that it goes on."""
-    spec = message_spec(message)
+def add_sent(
+    sent: list[TakenMessage], message: SocketMessage, streams: Iterable[MediaStream]
+) -> None:
+    """Adds a message of the client to those of its turn, or to what it has streamed in it."""
     value = None if message.kind == "close" else value_of(message.data)
-    for taken in sent:
-        size = None if taken.stream is None or value is None else taken.stream.size_in(value)
-        if taken.stream is not None and size is not None:
-            taken.recorded.append(message)
-            taken.size += size
-            text = bytes_text(taken.size, len(taken.recorded))
-            taken.spec = replace(taken.spec, value=_put(taken.spec.value, taken.stream.path, text))
-            return
-    stream = None if value is None else stream_of(value)
-    size = None if stream is None else stream.size_in(value)
-    sent.append(TakenMessage(spec, [message], stream, size or 0))
+    spec = message_spec(message)
+    for stream in streams:
+        size = None if value is None else stream.size_in(value)
+        if size is None:
+            continue
+        taken = next((taken for taken in sent if taken.stream == stream), None)
+        if taken is None:
+            taken = TakenMessage(spec, stream=stream)
+            sent.append(taken)
+        taken.recorded.append(message)
+        taken.size, taken.count = taken.size + size, taken.count + 1
+        text = bytes_text(taken.size, taken.count)
+        taken.spec = replace(taken.spec, value=_put(taken.spec.value, stream.path, text))
+        return
+    sent.append(TakenMessage(spec, [message]))
 
 
 def _put(value: Any, path: _Path, text: str) -> Any:

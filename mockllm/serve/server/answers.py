@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mockllm.core.errors import RequestError, ScenarioError
+from mockllm.core.errors import NoMatchError, RequestError, ScenarioError
 from mockllm.core.http import Target
 from mockllm.core.later import NotDoneError, deferring
-from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.matching.route_selection import OPENING, RouteRequest
 from mockllm.play.replay.call import Answered, ApiCall, refuse
 from mockllm.play.replay.compilation.http_answer import error_at
 from mockllm.play.replay.sessions.exchange import NOTHING, Played
@@ -75,11 +75,17 @@ class Answers:
         Raises:
             RequestError: nobody may answer.
         """
+        if context.play is not None:
+            return await self._deferred.play(self, context.session, context.play)
         arrival, player, proxy = context.arrival, context.player, context.proxy
         forwards_all = proxy is not None and proxy.forwards_all
         plain = self._sources.plain
         is_routed = not forwards_all and plain.has(player, arrival, context.endpoint)
         if opens_websocket(arrival.headers) and not is_routed and not _records(proxy):
+            mismatch = player.routes.index.explain(_opening(arrival)) if player.has_routes else ""
+            if mismatch:
+                message = f"No scenario answers the WebSocket {arrival.path}. Nearest: {mismatch}."
+                raise NoMatchError(message, status=404, code="no_scenario")
             raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
         if _is_unopened(context) and not is_routed and not _records(proxy):
             raise RequestError(_ONLY_WEBSOCKETS, status=426, code="websocket")
@@ -98,6 +104,18 @@ class Answers:
                 known = Played(api=context.api)
                 chosen = self._forward(arrival, proxy, endpoint.protocol, known)
         return chosen
+
+    def find_opening(self, context: RequestContext) -> RouteRequest | None:
+        """A request that opens a WebSocket on which a scenario is played; else None.
+
+        Raises:
+            RequestError: several scenarios answer equally well.
+        """
+        proxy, player = context.proxy, context.player
+        if not player.has_routes or (proxy is not None and proxy.forwards_all):
+            return None
+        opening = _opening(context.arrival)
+        return opening if player.routes.sockets.answers(opening) else None
 
     def find_socket(self, context: RequestContext) -> Endpoint | None:
         """The endpoint of a path, or that of the same path over HTTP, where its API has messages,
@@ -244,6 +262,11 @@ class Answers:
     def _time(self, arrival: Arrival) -> float:
         """When a request arrived, by the clock of all processes that share the state."""
         return arrival.at + self._deferred.clock_offset
+
+
+def _opening(arrival: Arrival) -> RouteRequest:
+    query = arrival.request.raw_path.partition("?")[2]
+    return RouteRequest(OPENING, arrival.path, query, arrival.headers, b"", arrival.host)
 
 
 def _records(proxy: Proxy | None) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from mockllm.core.errors import RequestError
+from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered, refuse
 from mockllm.play.replay.sessions.exchange import Played, Sent
 from mockllm.play.replay.sessions.shared_session import StateAwayError
@@ -85,33 +86,40 @@ class Handler:
         name, refusal = self._sessions.find(arrival)
         session, player = self._delivery.log.session(name), self._sources.player
         context = RequestContext(arrival, session, player, refusal)
-        endpoint = self._find_socket(context) if opens_websocket(arrival.headers) else None
-        if endpoint is not None:
-            return await self._serve_socket(context, endpoint)
+        found = self._find_socket(context) if opens_websocket(arrival.headers) else None
+        if found is not None:
+            return await self._serve_socket(context, found)
         return await self._respond(context)
 
     async def _serve_socket(
-        self, context: RequestContext, endpoint: Endpoint
+        self, context: RequestContext, found: Endpoint | RouteRequest
     ) -> web.StreamResponse:
         if self._sockets is None:
             from mockllm.serve.server.sockets import Sockets  # few servers need it
 
             self._sockets = Sockets(self._delivery, self._deferred, self._respond)
-        return await self._sockets.serve(context, endpoint)
+        if isinstance(found, RouteRequest):
+            return await self._sockets.play(context, found)
+        return await self._sockets.serve(context, found)
 
     async def close(self) -> None:
         """Ends the WebSockets that are open."""
         if self._sockets is not None:
             await self._sockets.close()
 
-    def _find_socket(self, context: RequestContext) -> Endpoint | None:
-        """The endpoint that the messages of a WebSocket are for; None: its request is answered as
-        others are, or passed on, or refused."""
+    def _find_socket(self, context: RequestContext) -> Endpoint | RouteRequest | None:
+        """The endpoint that the messages of a WebSocket are for, or the opening of one on which a
+        scenario is played; None: its request is answered as others are, or passed on, or
+        refused."""
+        if context.refusal is not None:
+            return None
         try:
             self._enter(context)
-        except RequestError:  # is raised again where it is answered
+            opening = self._answers.find_opening(context)
+        except RequestError as error:
+            context.refusal = error
             return None
-        return self._answers.find_socket(context) if context.refusal is None else None
+        return self._answers.find_socket(context) if opening is None else opening
 
     async def _answer(self, context: RequestContext) -> web.StreamResponse:
         """Finds the answer to a request, records both, and delivers it."""

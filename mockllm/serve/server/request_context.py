@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from mockllm.serve.server.routing import Endpoint
 from mockllm.wire.protocols.base import WireProtocol
 
 if TYPE_CHECKING:
-    from mockllm.serve.server.http.socket_writing import SocketWriter
+    from mockllm.serve.server.http.socket_writing import MessageWriter
     from mockllm.serve.server.limits.capacity import Slot
     from mockllm.serve.server.limits.quotas import MeteredCall
     from mockllm.serve.server.recording.proxy import Proxy
@@ -50,6 +51,7 @@ class RequestContext:
         slot: what it holds of the server's capacity; None where that is not bounded.
         closes: whether the connection has to be closed after the answer.
         socket: sends the answer as messages on a WebSocket; None: it goes over HTTP.
+        play: answers it, where it is a part of a WebSocket on which a scenario is played.
     """
 
     arrival: Arrival
@@ -63,4 +65,5 @@ class RequestContext:
     metered: MeteredCall | None = None
     slot: Slot | None = None
     closes: bool = False
-    socket: SocketWriter | None = None
+    socket: MessageWriter | None = None
+    play: Callable[[], Answered] | None = None

@@ -22,6 +22,7 @@ from mockllm.core.errors import RequestError
 from mockllm.core.events import Frame
 from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import json_bytes
+from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.compilation.http_answer import bytes_answer
 from mockllm.play.replay.sessions.exchange import Played, Sent
@@ -30,7 +31,8 @@ from mockllm.serve.server.exchanges import Delivery
 from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
 from mockllm.serve.server.http.request_reading import brief
 from mockllm.serve.server.http.sending import send
-from mockllm.serve.server.http.socket_writing import SocketWriter
+from mockllm.serve.server.http.socket_writing import MAX_MESSAGE, SocketWriter
+from mockllm.serve.server.played_sockets import PlayedSocket
 from mockllm.serve.server.request_context import RequestContext
 from mockllm.serve.server.routing import Endpoint
 from mockllm.serve.server.stages import Respond
@@ -47,9 +49,6 @@ from mockllm.wire.protocols.sockets import (
     SocketConversation,
     Step,
 )
-
-MAX_MESSAGE = 64 * 1024 * 1024
-"""The largest message of a client, in bytes: histories have images in them."""
 
 _MOST_WAITING = 64
 """How many answers of a connection may be under way; until then no further message is read."""
@@ -93,6 +92,19 @@ class Sockets:
             self._open.discard(socket)
             await connection.end()
         return socket
+
+    async def play(self, context: RequestContext, opening: RouteRequest) -> web.StreamResponse:
+        """Plays a scenario on the WebSocket that a request opens, until one side ends it."""
+        played = PlayedSocket(context, opening, self._delivery.log, self._respond)
+        response = await played.open()
+        if played.socket is None:
+            return response
+        self._open.add(played.socket)
+        try:
+            await played.run()
+        finally:
+            self._open.discard(played.socket)
+        return played.socket
 
     async def close(self) -> None:
         """Tells all clients that the server goes away (RFC 6455, section 7.4.1)."""

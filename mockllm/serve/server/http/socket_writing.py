@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
+from typing import Protocol
 
 from aiohttp import WSCloseCode, web
 
@@ -20,6 +21,46 @@ from mockllm.serve.server.http.sending import break_off
 from mockllm.wire.framing.websocket import encode_message
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.values import json_object
+
+MAX_MESSAGE = 64 * 1024 * 1024
+"""The largest message of a client, in bytes: histories have images in them."""
+
+
+async def write_messages(
+    request: web.BaseRequest,
+    messages: Sequence[tuple[bytes, bool]],
+    times: Sequence[int],
+    sent: Sent,
+    pacer: Pacer,
+    start: float,
+    speed: float,
+    *,
+    final: bool = True,
+) -> None:
+    """Sends messages, each with whether it is a binary one, at their times after `start`.
+
+    Args:
+        times: in microseconds.
+        final: whether the answer is over with the last one.
+    """
+    parts = [part for part, _ in messages]
+    frames = [encode_message(part, binary=binary) for part, binary in messages]
+    if speed == 0 or not any(times):
+        sent.end_at_once()
+        times, speed = [0] * len(parts), 1.0
+    if parts:
+        ends = list(accumulate(map(len, frames)))
+        paced = Paced(b"".join(frames), ends, times, parts, final=final)
+        await pacer.play(request, paced, sent, start, speed)
+
+
+class MessageWriter(Protocol):
+    """Sends an answer as messages on a WebSocket."""
+
+    async def write(
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
+    ) -> web.StreamResponse:
+        """Sends the messages of an answer at their times."""
 
 
 class SocketWriter:
@@ -60,19 +101,13 @@ class SocketWriter:
         start, fault = pacer.start_of(self._request), answer.fault
         payloads, times = self._payloads(answer)
         messages = self._messages(answer.status, dict(answer.headers), payloads)
-        parts = [json_bytes(message) for message in messages]
-        frames = [encode_message(part, binary=self._binary) for part in parts]
-        self._sizes, self._sent = list(map(len, parts)), sent
         if fault is not None:
             note_fault(answer, fault, sent)
             speed = 1.0
-        if speed == 0 or not any(times):
-            sent.end_at_once()
-            times, speed = [0] * len(parts), 1.0
-        if parts:
-            ends = list(accumulate(map(len, frames)))
-            paced = Paced(b"".join(frames), ends, times, parts, final=fault is None)
-            await pacer.play(self._request, paced, sent, start, speed)
+        parts = [(json_bytes(message), self._binary) for message in messages]
+        self._sizes, self._sent = [len(part) for part, _ in parts], sent
+        final = fault is None
+        await write_messages(self._request, parts, times, sent, pacer, start, speed, final=final)
         if fault is not None and fault.end_at:
             await asyncio.sleep(start + fault.end_at / 1_000_000 - time.monotonic())
         if fault is not None and fault.struck is not None:

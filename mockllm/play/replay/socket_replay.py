@@ -1,0 +1,181 @@
+"""One connection of a WebSocket on which a scenario is played. No clock, no network.
+
+What a client sends is compared in its order with what is expected; what it streams, such as audio,
+is counted, wherever it comes. A turn of the service is due when all messages of the client before
+it are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mockllm.core.jsontext import compact
+from mockllm.core.record import record
+from mockllm.core.text import quantity
+from mockllm.play.matching.socket_changes import SocketIds, message_changes
+from mockllm.play.replay.socket_script import (
+    ExpectedMessage,
+    ScriptTurn,
+    ServedMessage,
+    SocketScript,
+)
+from mockllm.play.tapes.socket_session import SocketMessage
+from mockllm.play.tapes.socket_turns import MediaStream, TakenMessage, add_sent, value_of
+from mockllm.scenario.model import Ignored, Match
+from mockllm.scenario.route_model import CloseSpec
+
+_MOST_SHOWN = 3
+"""Further differences of a message are counted."""
+
+
+@record
+class DueTurn:
+    """A turn of the service that is due.
+
+    Args:
+        index: of the turn.
+        received: what the client has sent since the turn before, a line for each message.
+    """
+
+    index: int
+    received: str
+    served: tuple[ServedMessage, ...]
+
+
+class SocketReplay:
+    """What is left to play on one connection.
+
+    Args:
+        number: of the connection in its script.
+    """
+
+    def __init__(self, script: SocketScript, number: int) -> None:
+        self.script = script
+        self._turns = script.connections[number]
+        self._ordered = [
+            (turn, message)
+            for turn in self._turns
+            for message in turn.expected
+            if message.stream is None
+        ]
+        self._streamed: dict[MediaStream, int] = {
+            message.stream: 0
+            for turn in self._turns
+            for message in turn.expected
+            if message.stream is not None
+        }
+        self._ids = SocketIds()
+        self._received: list[TakenMessage] = []
+        self._done = self._matched = 0
+
+    @property
+    def _ignored(self) -> Ignored:
+        return (self.script.scenario.match or Match()).ignore
+
+    def receive(self, data: bytes) -> tuple[str, ...]:
+        """Takes a message of the client; how it differs from the one that is expected."""
+        value = value_of(data)
+        self._note(data)
+        for stream in self._streamed:
+            size = stream.size_in(value)
+            if size is not None:
+                self._streamed[stream] += size
+                return ()
+        if self._matched == len(self._ordered):
+            return ("no further message is expected",)
+        turn, expected = self._ordered[self._matched]
+        changes: tuple[str, ...] = ("the connection was to be closed instead",)
+        if not isinstance(expected.value, CloseSpec):
+            changes = message_changes(
+                expected.value, value, self._ids, self._ignored, partial=expected.partial
+            )
+        if not changes:
+            self._matched += 1
+            return ()
+        more = len(changes) - _MOST_SHOWN
+        shown = (*changes[:_MOST_SHOWN], *([f"and {more} more"] if more > 0 else []))
+        return tuple(f"turn {turn.index + 1}: {change}" for change in shown)
+
+    def close(self) -> None:
+        """The client has closed the connection."""
+        if self._matched < len(self._ordered):
+            _, expected = self._ordered[self._matched]
+            self._matched += isinstance(expected.value, CloseSpec)
+
+    def next_due(self) -> DueTurn | None:
+        """The next turn, where the client has sent what comes before it; else None."""
+        if self._done == len(self._turns) or self._missing(self._turns[self._done]):
+            return None
+        turn = self._turns[self._done]
+        self._done += 1
+        served = tuple(
+            ServedMessage(one.at, self._ids.serve(one.data), one.binary, one.close)
+            for one in turn.served
+        )
+        return DueTurn(turn.index, self.take_received(), served)
+
+    def _missing(self, turn: ScriptTurn) -> list[str]:
+        """What the client has not sent yet of what comes before a turn is played."""
+        before = self._turns[: self._turns.index(turn) + 1]
+        due = sum(message.stream is None for turn in before for message in turn.expected)
+        missing = [] if self._matched >= due else [_described(self._ordered[self._matched][1])]
+        for stream, received in self._streamed.items():
+            sizes = (m.size for turn in before for m in turn.expected if m.stream == stream)
+            needed = sum(sizes)
+            if received < needed:
+                missing.append(f"{needed - received} bytes of {_path(stream)}")
+        return missing
+
+    def take_received(self) -> str:
+        """The messages of the client since the last turn that was due, a line for each; what it
+        streams is one."""
+        specs = [taken.spec for taken in self._received]
+        self._received = []
+        return "\n".join(
+            value if isinstance(value := spec.value, str) else compact(value) for spec in specs
+        )
+
+    @property
+    def has_received(self) -> bool:
+        """Whether the client has sent anything since the last turn that was due."""
+        return bool(self._received)
+
+    def unfinished(self) -> str:
+        """What the client should have sent, in words; "" where it has sent all."""
+        if self._done == len(self._turns):
+            return ""
+        turn = self._turns[self._done]
+        missing = self._missing(turn)
+        what = f", before it had sent {missing[0]}" if missing else ""
+        count = quantity(len(self.script.scenario.turns), "turn")
+        return f"the client left before turn {turn.index + 1} of {count}{what}"
+
+    def surplus(self) -> tuple[str, ...]:
+        """What the client has streamed beyond what was recorded."""
+        lines = []
+        for stream, received in self._streamed.items():
+            sizes = (m.size for turn in self._turns for m in turn.expected if m.stream == stream)
+            expected = sum(sizes)
+            if received > expected:
+                lines.append(f"{_path(stream)}: {expected} bytes → {received} bytes")
+        return tuple(lines)
+
+    def _note(self, data: bytes) -> None:
+        add_sent(self._received, SocketMessage(0, 0, "client", "text", data), self._streamed)
+        for taken in self._received:
+            taken.recorded.clear()
+
+
+def _path(stream: MediaStream) -> str:
+    return ".".join(map(str, stream.path)) or "binary messages"
+
+
+def _described(message: ExpectedMessage) -> str:
+    """A message in a few words: its type, or its first field."""
+    value: Any = message.value
+    if isinstance(value, CloseSpec):
+        return "a close frame"
+    if isinstance(value, dict):
+        first = next(iter(value.items()), ("", ""))
+        return f"{first[0]}: {compact(first[1])[:60]}"
+    return f"{len(value)} bytes" if isinstance(value, bytes) else compact(value)[:60]
