@@ -164,7 +164,7 @@ class Loading:
                 self.warn(_problem(file, *locate_mistake(root, path, message, findings)))
         matched = "match" if scenario.route is None or scenario.match is not None else "route"
         name, match = (_mark(root, key) for key in ("scenario", matched))
-        self.loaded.append(_Loaded(scenario.unrolled(), file, name, match, matched))
+        self.loaded.append(_Loaded(scenario.unroll(), file, name, match, matched))
 
     def _name_replies(self, root: Node, findings: Findings, file: str) -> bool:
         """Reads the named replies of a document, and the files that it includes. False: one of them

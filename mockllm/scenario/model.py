@@ -623,7 +623,7 @@ class Scenario:
         varies = self.template or self.in_order or any(turn.varies for turn in self.turns)
         object.__setattr__(self, "varies", varies)
 
-    def unrolled(self) -> Scenario:
+    def unroll(self) -> Scenario:
         """The scenario with each turn as often as it answers, where each answers once."""
         if not self.in_order:
             return self

@@ -340,6 +340,10 @@ class MockSession:
         go_to: str | None = None,
         job: Mapping[str, Any] | None = None,
         expect: Mapping[str, Any] | None = None,
+        retry_after: str | None = None,
+        error: Mapping[str, Any] | None = None,
+        hears: str | Mapping[str, Any] | None = None,
+        speech: str | Mapping[str, Any] | None = None,
     ) -> None:
         """Adds the next turn of the model to a conversation that the test itself writes.
 
@@ -381,6 +385,9 @@ class MockSession:
                 conversation has a `go_to`, its history alone says which reply is next.
             job: how long the work takes that a request only begins.
             expect: what a correct client must end up with.
+            retry_after, error: of an HTTP error, in place of a mapping in `http`.
+            hears: what the user says, of a client that sends sound.
+            speech: the sound of the reply, for a client that asks for it.
 
         Raises:
             ScenarioError: with every problem in the turn, which is then not added.
@@ -411,6 +418,10 @@ class MockSession:
             go_to=go_to,
             job=job,
             expect=expect,
+            retry_after=retry_after,
+            error=error,
+            hears=hears,
+            speech=speech,
         )
         __tracebackhide__ = True  # the mistake is in the line that calls this
         self._replies.add(turn, match)

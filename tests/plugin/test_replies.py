@@ -28,9 +28,15 @@ def test_every_part_has_a_function_with_its_keys(kind: str) -> None:
 
 
 def test_a_reply_has_the_keys_of_a_turn() -> None:
-    """`reply` accepts the keys of a turn, except those of recordings and routes."""
+    """`reply` accepts the keys of a turn, except those of recordings, routes and their sockets."""
     given = set(inspect.signature(MockSession.reply).parameters)
-    assert TABLES["turn"].readers.keys() - given == {"reply", "recorded", "answer"}
+    assert TABLES["turn"].readers.keys() - given == {
+        "reply",
+        "recorded",
+        "answer",
+        "client",
+        "service",
+    }
 
 
 def test_parts_have_only_the_given_keys() -> None:

@@ -54,6 +54,7 @@ class PlayedSocket:
         self._replay: SocketReplay | None = None
         self._due: asyncio.Queue[DueTurn | tuple[str, ...]] = asyncio.Queue()
         self._begun = self._refused = self._sends = self._left = False
+        self.interrupted = False
         self.socket: web.WebSocketResponse | None = None
 
     async def open(self) -> web.StreamResponse:
@@ -191,6 +192,7 @@ class _TurnWriter:
 
     def __init__(self, request: web.BaseRequest, served: tuple[ServedMessage, ...]) -> None:
         self._request, self._served = request, served
+        self.interrupted = False
 
     async def write(
         self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer

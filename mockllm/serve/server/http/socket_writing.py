@@ -55,7 +55,13 @@ async def write_messages(
 
 
 class MessageWriter(Protocol):
-    """Sends an answer as messages on a WebSocket."""
+    """Sends an answer as messages on a WebSocket.
+
+    Attributes:
+        interrupted: whether a message of the client ends the answer.
+    """
+
+    interrupted: bool
 
     async def write(
         self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
