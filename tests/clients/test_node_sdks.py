@@ -12,6 +12,8 @@ from typing import IO, Any
 
 import ollama
 import pytest
+from openai.types.responses import ResponseStreamEvent
+from pydantic import TypeAdapter
 
 from mockllm.cli.serving.server_log import LineOutput, ServerLog
 from mockllm.play.replay.loading import loads
@@ -19,12 +21,14 @@ from mockllm.serve.server.options import ServerOptions
 from mockllm.serve.server.thread import ServerThread
 from tests.clients.bedrock_client import FAILING, arguments, of_events, of_response
 from tests.clients.conftest import Run
-from tests.clients.conversation import PLAIN, converse, drive, plays
+from tests.clients.conversation import PLAIN, SCENARIOS, converse, drive, plays
 from tests.clients.dialects import DIALECTS, Json
+from tests.clients.observed import of_events as openai_events
 from tests.clients.ollama_client import of_responses
 from tests.clients.oracle import Answer
 
 CLIENT = Path(__file__).parent / "sdks"
+EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 NODE = shutil.which("node")
 
 
@@ -358,3 +362,29 @@ def test_errors_with_ollama(sdks: Sdks, served: ServerThread) -> None:
     report = sdks.send("ollama", served.url, "chat", asked)
     assert [event["message"]["content"] for event in report.events] == ["Hel"]
     assert report.failure == {"name": "Error", "message": "Slow down"}
+
+
+# OpenAI Responses over a WebSocket
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", [SCENARIOS["secret-numbers"], SCENARIOS["multi-hop"]], ids=str)
+def test_conversation_on_one_socket(sdks: Sdks, run: Run, scenario: Any) -> None:
+    """`ResponsesWS` of the SDK reads every event of every answer."""
+
+    def send(request: Json) -> Answer:
+        events = sdks.send("responses", run.root, "create", request).whole
+        return openai_events([EVENT.validate_python(event) for event in events])
+
+    drive(converse(scenario, "responses"), send)
+    assert len({exchange.received.connection for exchange in run.exchanges}) == 1
+    run.expects_plays(plays(scenario, "responses"))
+
+
+def test_an_error_is_an_event_of_the_socket(sdks: Sdks, served: ServerThread) -> None:
+    url = f"{served.url}/s/socket-errors"
+    asked = {"model": "gpt-5.2", "input": "weather", "previous_response_id": "resp_none"}
+    (event,) = sdks.send("responses", url, "create", asked).whole
+    assert (event["status"], event["error"]["code"]) == (400, "previous_response_not_found")
+    del asked["previous_response_id"]
+    assert sdks.send("responses", url, "create", asked).whole[-1]["type"] == "response.completed"

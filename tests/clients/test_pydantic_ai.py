@@ -120,6 +120,21 @@ def test_iter(pydantic_ai, make_agent, loop, run, name, api):
 
 
 @both_scenarios
+def test_websocket(make_agent, loop, run, name):
+    """Its transport for Responses: all requests go over one connection."""
+    scenario = SCENARIOS[name]
+
+    async def follow() -> str:
+        async with make_agent(scenario, "responses", openai_transport="websocket") as agent:
+            return (await agent.run(opening(scenario))).output
+
+    assert loop.run(follow()) == ending(scenario)
+    assert {exchange.headers.get("upgrade") for exchange in run.exchanges} == {"websocket"}
+    assert len({exchange.received.connection for exchange in run.exchanges}) == 1
+    run.expects_plays(plays(scenario, "responses"))
+
+
+@both_scenarios
 def test_previous_response_id(make_agent, loop, run, name):
     """Each request after the first has only new items, and `previous_response_id`."""
     scenario = SCENARIOS[name]

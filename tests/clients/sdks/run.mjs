@@ -3,17 +3,42 @@
 //   node run.mjs
 //
 // A line of its input is one request: {sdk, url, operation, request, attempts, http2}. `bedrock` has
-// the operations of the AWS SDK, such as "ConverseStream"; `ollama` has "chat". Each line of its
+// the operations of the AWS SDK, such as "ConverseStream"; `ollama` has "chat"; `responses` sends its
+// requests for one URL over one WebSocket. Each line of its
 // output is the answer: {events, error}. An answer that does not stream is one event; bytes are
 // text; `error`, of an SDK that raised one after these events, is {name, message, status}.
 import * as aws from "@aws-sdk/client-bedrock-runtime";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { Ollama } from "ollama";
+import { OpenAI } from "openai";
+import { ResponsesWS } from "openai/resources/responses/ws";
 import { createInterface } from "node:readline";
 
 const CREDENTIALS = { accessKeyId: "mock-key", secretAccessKey: "mock-key" };
 
+const sockets = new Map();
+const ENDINGS = ["response.completed", "response.incomplete", "response.failed", "error"];
+
+function socketOf(url) {
+  if (!sockets.has(url)) {
+    sockets.set(url, new ResponsesWS(new OpenAI({ baseURL: `${url}/v1`, apiKey: "mock-key" })));
+  }
+  return sockets.get(url);
+}
+
 const SDKS = {
+  async *responses({ url, request }) {
+    const socket = socketOf(url);
+    const messages = socket.stream();
+    socket.send({ type: "response.create", ...request });
+    for await (const { type, message, error, code } of messages) {
+      const event = message ?? error?.error;
+      if (event) yield event;
+      if (type === "error" && !event) throw error;
+      if (type === "close") throw { name: "Closed", message: `${code}` };
+      if (ENDINGS.includes(event?.type)) return;
+    }
+  },
   async bedrock({ url, operation, request, attempts = 3, http2 = false }) {
     const client = new aws.BedrockRuntimeClient({
       endpoint: url,
@@ -47,3 +72,4 @@ async function answerTo(job) {
 for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
   process.stdout.write(`${JSON.stringify(await answerTo(JSON.parse(line)), written)}\n`);
 }
+process.exit(0); // sockets that stay open would keep it

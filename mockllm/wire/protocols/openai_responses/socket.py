@@ -143,7 +143,8 @@ class ResponsesConversation:
                 status=429,
                 code="rate_limit_exceeded",
             )
-        added = [item for _, items in self._steers.pop(previous, ()) for item in items]
+        # Until it is answered: one that is refused is sent again.
+        added = [item for _, items in self._steers.get(previous, ()) for item in items]
         prepared = self._prepared.get(previous)
         if prepared is not None:
             added = [*prepared.input, *added]
@@ -161,6 +162,8 @@ class ResponsesConversation:
         frames = [*encoder.encode(Start()), *encoder.encode(Finish("stop"))]
         created, completed = frames[0], frames[-1]
         id = response_id(seed)
+        if len(self._prepared) >= MOST_LANES:  # a client continues the latest of each lane
+            del self._prepared[next(iter(self._prepared))]
         self._prepared[id] = _Prepared(
             string(body.get(_PREVIOUS)), tuple(_items(body.get("input")))
         )
@@ -173,6 +176,7 @@ class ResponsesConversation:
         """The messages of an answer, with its lane."""
         if status >= 400:
             return [self._error(ask, status, headers, payloads)]
+        self._steers.pop(ask.previous, None)
         first, last = (_fields(payloads[at]) if payloads else {} for at in (0, -1))
         id = string(mapping(first.get("response")).get("id"))
         if id:
