@@ -188,12 +188,12 @@ async def client(port: int, streams: int, file: str, due: str, mark: bytes) -> F
 
 
 def measure(
-    command: list[str], port: int, streams: int, files: tuple[Path, Path, str], beside: bool
+    command: list[str], port: int, streams: int, files: tuple[Path | str, ...], beside: bool
 ) -> Figures:
     """One run of the client: on its core, or niced beside a server that has all cores.
 
     Args:
-        files: with the request and the times, and the mark of an event.
+        files: with the request and the times, and the mark of an event; and options.
     """
 
     def place() -> None:

@@ -1,11 +1,11 @@
 // Opens many streams at once and measures how late each event of each stream arrives.
 //
 //     cc -O2 -o paced_client paced_client.c
-//     ./paced_client PORT STREAMS REQUEST_FILE TIMES_FILE MARK
+//     ./paced_client PORT STREAMS REQUEST_FILE TIMES_FILE MARK [--until-last]
 //
 // The one file holds a whole HTTP request, the other the microseconds after it at which each event
 // is due, one in a line. MARK stands once in each event (`data: ` in SSE); an answer ends with the
-// last HTTP chunk.
+// last HTTP chunk or, where that is said (a WebSocket), with the last mark.
 // Prints one line of JSON, times in milliseconds.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@ struct stream {
 static struct stream *streams;
 static float *late;
 static size_t measured;
-static int opened, over, whole, errors, refused, events_due, poll_fd;
+static int opened, over, whole, errors, refused, events_due, poll_fd, until_last;
 static double *times;
 static char *event_mark, request[1 << 20], buffer[BUFFER + KEPT];
 static long request_size, mark_size;
@@ -81,14 +81,16 @@ static void receive(struct stream *s) {
     memcpy(begin, s->tail, s->kept);
     if (!s->answered) {
         s->answered = 1;
-        if (stop - begin < 12 || memcmp(begin, "HTTP/1.1 200", 12)) refused++;
+        const char *accepted = until_last ? "HTTP/1.1 101" : "HTTP/1.1 200";
+        if (stop - begin < 12 || memcmp(begin, accepted, 12)) refused++;
     }
     while ((mark = memmem(mark, stop - mark, event_mark, mark_size))) {
         if (s->events < events_due) late[measured++] = at - s->began - times[s->events];
         s->events++;
         mark += mark_size;
     }
-    if (stop - begin >= 5 && !memcmp(stop - 5, LAST, 5)) { end(s, s->events == events_due); return; }
+    if (until_last && s->events >= events_due) { end(s, s->events == events_due); return; }
+    if (!until_last && stop - begin >= 5 && !memcmp(stop - 5, LAST, 5)) { end(s, s->events == events_due); return; }
     // Less than a mark is kept, so that no mark is counted twice.
     s->kept = stop - begin < mark_size - 1 ? stop - begin : mark_size - 1;
     memcpy(s->tail, stop - s->kept, s->kept);
@@ -104,7 +106,8 @@ static double quantile(double share) {
 }
 
 int main(int count, char **words) {
-    if (count != 6) return 2;
+    if (count != 6 && count != 7) return 2;
+    until_last = count == 7;
     event_mark = words[5];
     mark_size = strlen(event_mark);
     // The end of the last HTTP chunk may be split as a mark may.

@@ -31,7 +31,7 @@ from mockllm.serve.server.exchanges import Delivery
 from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
 from mockllm.serve.server.http.request_reading import brief
 from mockllm.serve.server.http.sending import send
-from mockllm.serve.server.http.socket_writing import MAX_MESSAGE, SocketWriter
+from mockllm.serve.server.http.socket_writing import MAX_MESSAGE, AnswerPayloads, SocketWriter
 from mockllm.serve.server.played_sockets import PlayedSocket
 from mockllm.serve.server.request_context import RequestContext
 from mockllm.serve.server.routing import Endpoint
@@ -67,6 +67,7 @@ class Sockets:
 
     def __init__(self, delivery: Delivery, deferred: DeferredWork, respond: Respond) -> None:
         self._delivery, self._deferred, self._respond = delivery, deferred, respond
+        self._payloads = AnswerPayloads()
         self._open: set[web.WebSocketResponse] = set()
 
     async def serve(self, opened: RequestContext, endpoint: Endpoint) -> web.StreamResponse:
@@ -78,7 +79,14 @@ class Sockets:
         leaves_at_end(request, True)
         self._open.add(socket)
         connection = _Connection(
-            opened, endpoint, socket, conversation, self._respond, self._delivery, self._deferred
+            opened,
+            endpoint,
+            socket,
+            conversation,
+            self._respond,
+            self._delivery,
+            self._deferred,
+            self._payloads,
         )
         try:
             async with asyncio.timeout(conversation.lifetime):
@@ -125,8 +133,9 @@ class _Connection:
         respond: Respond,
         delivery: Delivery,
         deferred: DeferredWork,
+        payloads: AnswerPayloads,
     ) -> None:
-        self._opened, self._endpoint = opened, endpoint
+        self._opened, self._endpoint, self._payloads = opened, endpoint, payloads
         self._socket, self._conversation = socket, conversation
         self._respond, self._delivery, self._deferred = respond, delivery, deferred
         self._arrival = opened.arrival.without_upgrade()
@@ -251,7 +260,8 @@ class _Connection:
         conversation, protocol = self._conversation, self._endpoint.protocol
         messages = partial(conversation.messages, ask)
         request = self._opened.arrival.request
-        return SocketWriter(request, self._socket, protocol, conversation.binary, messages)
+        binary, payloads = conversation.binary, self._payloads
+        return SocketWriter(request, self._socket, protocol, binary, payloads, messages)
 
     def _context(
         self, raw: bytes, refusal: RequestError | None, writer: SocketWriter

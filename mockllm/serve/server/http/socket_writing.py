@@ -10,14 +10,16 @@ from itertools import accumulate
 from typing import Protocol
 
 from aiohttp import WSCloseCode, web
+from cachetools import LRUCache
 
 from mockllm.core.errors import WireError
 from mockllm.core.jsontext import json_bytes
-from mockllm.play.replay.compilation.http_answer import HttpAnswer
+from mockllm.play.replay.compilation.http_answer import HttpAnswer, byte_bounded
 from mockllm.play.replay.sessions.exchange import Sent
 from mockllm.serve.server.http.delivery import KEEP_ALIVE, note_fault
 from mockllm.serve.server.http.pacing import Paced, Pacer
 from mockllm.serve.server.http.sending import break_off
+from mockllm.wire.framing.carrier import Carrier
 from mockllm.wire.framing.websocket import encode_message
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.values import json_object
@@ -69,11 +71,46 @@ class MessageWriter(Protocol):
         """Sends the messages of an answer at their times."""
 
 
+class AnswerPayloads:
+    """The data of the frames of answers, and when each is due. Those of streams are kept: clients
+    repeat requests, and to read a stream takes longer than all else on its way."""
+
+    _MOST_BYTES = 16 * 1024 * 1024
+
+    def __init__(self) -> None:
+        # By the id of an answer, which is kept with it: to hash one takes as long as to read it.
+        self._kept: LRUCache[int, tuple[HttpAnswer, list[str], list[int]]] = byte_bounded(
+            self._MOST_BYTES, lambda kept: 4 * kept[0].size
+        )
+
+    def read(self, answer: HttpAnswer, carrier: Carrier) -> tuple[list[str], list[int]]:
+        """The data of the frames of a stream; a body that is no stream is one."""
+        kept = self._kept.get(id(answer))
+        if kept is not None:
+            return kept[1], kept[2]
+        kind = dict(answer.headers).get("content-type", "")
+        if answer.status >= 400 or not kind.startswith(carrier.content_type):
+            body = b"".join(answer.data).decode("utf-8", "replace")
+            return [body], [answer.times[-1] if answer.times else 0]
+        decoder = carrier.decoder()
+        payloads: list[str] = []
+        times: list[int] = []
+        for at, data in zip(answer.times, answer.data, strict=True):
+            with suppress(WireError):
+                for frame in decoder.decode(data):
+                    if frame.data is not None:
+                        payloads.append(frame.data)
+                        times.append(at)
+        self._kept[id(answer)] = answer, payloads, times
+        return payloads, times
+
+
 class SocketWriter:
     """Writes one answer as messages.
 
     Args:
         binary: whether messages are binary ones.
+        answers: reads the data of frames.
         messages: of an answer, from its status, its headers and the data of its frames.
 
     Attributes:
@@ -86,10 +123,12 @@ class SocketWriter:
         socket: web.WebSocketResponse,
         protocol: WireProtocol,
         binary: bool,
+        answers: AnswerPayloads,
         messages: Callable[[int, Mapping[str, str], list[str]], list[str]],
     ) -> None:
         self._request, self._socket = request, socket
         self._protocol, self._binary, self._messages = protocol, binary, messages
+        self._answers = answers
         self._sizes: list[int] = []
         self._sent: Sent | None = None
         self.interrupted = False
@@ -105,7 +144,7 @@ class SocketWriter:
     ) -> web.StreamResponse:
         """Sends the messages of an answer at their times, with what breaks on their way."""
         start, fault = pacer.start_of(self._request), answer.fault
-        payloads, times = self._payloads(answer)
+        payloads, times = self._answers.read(answer, self._protocol.usual)
         messages = self._messages(answer.status, dict(answer.headers), payloads)
         if fault is not None:
             note_fault(answer, fault, sent)
@@ -131,21 +170,3 @@ class SocketWriter:
     def _is_over(self, payloads: list[str]) -> bool:
         last = json_object(payloads[-1].encode()) if payloads else None
         return last is not None and self._protocol.events.is_end(last)
-
-    def _payloads(self, answer: HttpAnswer) -> tuple[list[str], list[int]]:
-        """The data of the frames of a stream, and when each is due; a body that is no stream is
-        one."""
-        carrier, kind = self._protocol.usual, dict(answer.headers).get("content-type", "")
-        if answer.status >= 400 or not kind.startswith(carrier.content_type):
-            body = b"".join(answer.data).decode("utf-8", "replace")
-            return [body], [answer.times[-1] if answer.times else 0]
-        decoder = carrier.decoder()
-        payloads: list[str] = []
-        times: list[int] = []
-        for at, data in zip(answer.times, answer.data, strict=True):
-            with suppress(WireError):
-                for frame in decoder.decode(data):
-                    if frame.data is not None:
-                        payloads.append(frame.data)
-                        times.append(at)
-        return payloads, times
