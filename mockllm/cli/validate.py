@@ -17,6 +17,7 @@ from mockllm.core import documentation
 from mockllm.core.errors import Problem, ScenarioError
 from mockllm.core.text import quantity
 from mockllm.scenario.model import Scenario
+from mockllm.scenario.precedence import orders
 
 if TYPE_CHECKING:
     from mockllm.record.recording.store.ages import MaxAge
@@ -60,7 +61,8 @@ def validate(
     0 where all is well, and 1 where it is not. Losses are no problems: `apis` in a scenario
     leaves out the protocols that it is not meant for. Nor are recordings that are too old, unless
     --max-age says so; lines on standard error warn of them, of those without a date, and of texts
-    that look like a template and are none.
+    that look like a template and are none. Where a message may meet two scenarios, a line says
+    which of them answers.
 
     \b
     Examples:
@@ -83,8 +85,10 @@ def validate(
     else:
         for problem in problems:
             echo(str(problem))
-        for loss in _losses(scenarios) if losses else ():
-            echo(loss)
+        for line in (
+            () if problems else (*orders(scenarios), *(_losses(scenarios) if losses else ()))
+        ):
+            echo(line)
         echo(_summary(scenarios, problems))
     context.exit(1 if problems else 0)
 

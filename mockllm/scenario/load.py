@@ -243,7 +243,8 @@ class Loading:
                 if loaded.scenario.shares_api(other.scenario):
                     message = (
                         f"matches the same requests as scenario {other.scenario.name!r}, "
-                        f"at {other.at(other.match)}; add a condition to one of them"
+                        f"at {other.at(other.match)}; add a condition to one of them, "
+                        "or a 'priority'"
                     )
                     problem = _problem_at(loaded.file, loaded.match, loaded.matched, message)
                     self.problems.append(problem)

@@ -81,6 +81,15 @@ def expected_texts(condition: AnyText | None) -> tuple[str, ...]:
     return tuple(chain.from_iterable(map(expected_texts, needed)))
 
 
+def _count(condition: AnyText | None) -> int:
+    """How many conditions on a text must hold at once."""
+    if condition is None:
+        return 0
+    if isinstance(condition, TextCondition) or condition.op != "all":
+        return 1
+    return sum(map(_count, condition.conditions))
+
+
 @record
 class FileCount:
     """The number of files of a message with this type and this digest.
@@ -126,12 +135,13 @@ class Match:
 
     @property
     def conditions(self) -> int:
-        """The number of conditions; the scenario with the most wins."""
-        single = (self.model, self.user, self.system, self.body, self.stream, self.negated)
+        """The number of conditions, with those inside `all`; the scenario with the most wins."""
+        single = (self.model, self.body, self.stream, self.negated)
         files = 1 if isinstance(self.user_files, FileCount) else len(self.user_files)
-        several = len(self.tools) + len(self.headers) + len(self.query)
-        groups = bool(self.any_of) + bool(self.all_of)
-        return sum(value is not None for value in single) + files + several + groups
+        texts = (self.user, self.system, *(one for _, one in (*self.headers, *self.query)))
+        groups = bool(self.any_of) + sum(inner.conditions for inner in self.all_of)
+        counted = len(self.tools) + files + sum(map(_count, texts)) + groups
+        return sum(value is not None for value in single) + counted
 
 
 @record
@@ -570,6 +580,9 @@ Taken = tuple[int, int, int]
 and the step (`Scenario.steps`)."""
 
 
+_LOWEST_PRIORITY = 1 << 31
+
+
 @record
 class Scenario:
     """A conversation with a model, as one YAML document describes it.
@@ -578,6 +591,8 @@ class Scenario:
         apis: the protocols that it plays over; () means every protocol.
         seed: None means the name.
         restart: whether the first turn follows the last one (`then: restart`).
+        priority: which of several scenarios with as many conditions answers: the one with the
+            lowest number, before those without one.
         in_order: whether each turn answers once in a session, in order, also where a request does
             not continue the conversation.
         obey: the limits of a request that cut the replies of turns without an `obey` of their own.
@@ -605,6 +620,7 @@ class Scenario:
     obey: tuple[Limit, ...] = ()
     restart: bool = False
     in_order: bool = False
+    priority: int | None = None
     any_ids: bool = False
     route: RouteSpec | None = None
     socket: Literal["", "text", "binary"] = ""
@@ -638,6 +654,14 @@ class Scenario:
     def jumps(self) -> bool:
         """Whether a conversation may leave turns out (`go_to`)."""
         return self.varies and any(form.go_to for turn in self.turns for form in turn.forms())
+
+    @property
+    def specificity(self) -> tuple[int, int]:
+        """Of several scenarios that match a request, the one with the highest answers: the most
+        conditions, then the lowest `priority`."""
+        match = self.match or Match()
+        conditions = -1 if match.anything else match.conditions
+        return conditions, -_LOWEST_PRIORITY if self.priority is None else -self.priority
 
     def plays_over(self, api: str) -> bool:
         """Whether the scenario answers requests for answers of a model, of a protocol."""

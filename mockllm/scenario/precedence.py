@@ -14,8 +14,9 @@ import re
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
+from mockllm.core.text import quantity
 from mockllm.scenario.ignoring import competing, normal_value
-from mockllm.scenario.model import AnyText, Match, Scenario
+from mockllm.scenario.model import AnyText, Match, Scenario, expected_texts
 
 _NAMED = re.compile(r"\{\w+\}")
 
@@ -84,14 +85,55 @@ def routes_of_several_hosts(scenarios: Iterable[Scenario]) -> Iterator[tuple[Sce
             yield same[-1], warning
 
 
+_MOST_ORDERED = 500
+"""Of more scenarios no order is shown: each is compared with all others."""
+
+
+def orders(scenarios: Iterable[Scenario]) -> Iterator[str]:
+    """Which of two authored scenarios answers a user's message that meets both, a line for each
+    pair of which one has all words of the other."""
+    asked = [
+        (scenario, expected_texts(scenario.match.user))
+        for scenario in scenarios
+        if scenario.match is not None and scenario.match.user is not None
+        if scenario.route is None and not is_recorded(scenario)
+    ]
+    for special, words in asked if len(asked) <= _MOST_ORDERED else ():
+        for general, fewer in asked:
+            if general is special or not fewer or not general.shares_api(special):
+                continue
+            has_all = all(any(few in word for word in words) for few in fewer)
+            if has_all and (words != fewer or special.specificity > general.specificity):
+                yield _order(special, general)
+
+
+def _order(special: Scenario, general: Scenario) -> str:
+    both = f"a message that meets {special.name} and {general.name}"
+    ranks = special.specificity, general.specificity
+    if ranks[0] == ranks[1]:
+        return f"{both} is an error: both have {_rank(special)}; give one a 'priority'"
+    first, second = (special, general) if ranks[0] > ranks[1] else (general, special)
+    return (
+        f"{both} is answered by {first.name}, which has {_rank(first)}; {second.name} has "
+        f"{_rank(second)}"
+    )
+
+
+def _rank(scenario: Scenario) -> str:
+    conditions, _ = scenario.specificity
+    priority = "no priority" if scenario.priority is None else f"priority {scenario.priority}"
+    return f"{quantity(conditions, 'condition')} and {priority}"
+
+
 def scenario_key(scenario: Scenario) -> Hashable:
     """A key that is equal for two scenarios that match the same requests, of the protocols that
     both play over; None for a scenario that plays only when a request names it."""
     route, match = scenario.route, scenario.match
     if route is None:
-        return None if match is None else match_key(match)
+        return None if match is None else (match_key(match), scenario.priority)
     method = "WebSocket" if scenario.socket else route.method
-    return method, route.host, _NAMED.sub("{}", route.path), match_key(match or Match())
+    path = _NAMED.sub("{}", route.path)
+    return method, route.host, path, match_key(match or Match()), scenario.priority
 
 
 def match_key(match: Match) -> Hashable:

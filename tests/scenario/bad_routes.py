@@ -284,7 +284,7 @@ ROUTE_SEMANTICS: list[Row] = [
         "scenario: a\nroute: GET /x/{a}\nturns: [{answer: {text: a}}]\n---\n"
         "scenario: b\nroute: GET /x/{b}\nturns: [{answer: {text: b}}]\n",
         [
-            "6:8: route: matches the same requests as scenario 'a', at <text>:2:8; add a condition to one of them"
+            "6:8: route: matches the same requests as scenario 'a', at <text>:2:8; add a condition to one of them, or a 'priority'"
         ],
     ),
     (

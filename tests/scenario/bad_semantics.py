@@ -485,7 +485,7 @@ SEMANTICS: list[Row] = [
         "matches",
         "scenario: a\nmatch: {user: x, tools: [f, g], headers: {B: y}}\nturns: [{reply: {text: hi}}]\n---\nscenario: b\nmatch: {headers: {b: y}, tools: [g, f], user: {contains: x}}\nturns: [{reply: {text: hi}}]\n",
         [
-            "6:8: match: matches the same requests as scenario 'a', at <text>:2:8; add a condition to one of them",
+            "6:8: match: matches the same requests as scenario 'a', at <text>:2:8; add a condition to one of them, or a 'priority'",
         ],
     ),
     (

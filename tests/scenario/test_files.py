@@ -116,7 +116,7 @@ def test_conflicts_between_files_name_both(tmp_path: Path) -> None:
     assert problems(tmp_path, below=tmp_path) == [
         "b.yaml:1:11: scenario: 'same' is the name of another scenario, at a.yaml:1:11",
         "b.yaml:2:8: match: matches the same requests as scenario 'same', at a.yaml:2:8; "
-        "add a condition to one of them",
+        "add a condition to one of them, or a 'priority'",
     ]
 
 

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from mockllm.core.errors import ScenarioError
+from mockllm.core.errors import NoMatchError, ScenarioError
 from mockllm.core.http import NO_TARGET
 from mockllm.play.matching.index import ScenarioIndex
 from mockllm.play.matching.select import select
 from mockllm.play.replay.loading import loads
+from mockllm.scenario.precedence import orders
 from mockllm.wire.protocols import PROTOCOLS
 
 
@@ -79,3 +80,54 @@ def test_the_first_recording_answers_the_common_beginning():
     assert answers(scenarios, "hello", "say 11") == ("hello-11", 1)
     assert answers(scenarios, "hello", "say 3", "more 3") == ("hello-3", 2)
     assert answers(load(*many), "hello") == ("hello-2", 0)
+
+
+GENERAL = "scenario: general\nmatch: {user: weather}\nturns: [{reply: A}]\n"
+SPECIAL = "scenario: special\nmatch: {user: {all: [weather, Paris]}}\nturns: [{reply: B}]\n"
+OTHER = "scenario: other\nmatch: {user: in Paris}\nturns: [{reply: C}]\n"
+
+
+def of_priority(text, number):
+    return text.replace("turns:", f"priority: {number}\nturns:")
+
+
+def test_conditions_inside_all_count():
+    scenarios = load(GENERAL, SPECIAL)
+    assert answers(scenarios, "the weather in Paris") == ("special", 0)
+    assert answers(scenarios, "the weather in Rome") == ("general", 0)
+    grouped = SPECIAL.replace(
+        "{user: {all: [weather, Paris]}}", "{all: [{user: weather}, {user: Paris}]}"
+    )
+    assert answers(load(GENERAL, grouped), "the weather in Paris") == ("special", 0)
+
+
+def test_a_priority_decides_between_as_many_conditions():
+    with pytest.raises(NoMatchError, match="equally well: general, other"):
+        answers(load(GENERAL, OTHER), "the weather in Paris")
+    for texts in [
+        (GENERAL, of_priority(OTHER, 1)),
+        (of_priority(GENERAL, 2), of_priority(OTHER, 1)),
+    ]:
+        assert answers(load(*texts), "the weather in Paris") == ("other", 0)
+    same = GENERAL.replace("general", "same")
+    with pytest.raises(ScenarioError, match="or a 'priority'"):
+        load(of_priority(GENERAL, 1), of_priority(same, 1))
+    assert answers(load(GENERAL, of_priority(same, 1)), "weather") == ("same", 0)
+
+
+def test_a_priority_does_not_beat_more_conditions():
+    assert answers(load(of_priority(GENERAL, 1), SPECIAL), "weather, Paris") == ("special", 0)
+
+
+def test_the_order_of_scenarios_is_told():
+    assert list(orders(load(GENERAL, SPECIAL, OTHER))) == [
+        "a message that meets special and general is answered by special, which has 2 conditions "
+        "and no priority; general has 1 condition and no priority"
+    ]
+    (line,) = orders(load(GENERAL, of_priority(GENERAL.replace("general", "first"), 1)))
+    assert line.startswith("a message that meets first and general is answered by first, which ")
+    long = GENERAL.replace("general", "long").replace("weather", "bad weather")
+    assert list(orders(load(GENERAL, long))) == [
+        "a message that meets long and general is an error: both have 1 condition and no "
+        "priority; give one a 'priority'"
+    ]

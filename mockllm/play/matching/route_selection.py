@@ -151,14 +151,13 @@ class _Fit:
     model: str = ""
 
     @property
-    def rank(self) -> tuple[int, tuple[int, int, int], bool, int, bool]:
+    def rank(self) -> tuple[int, tuple[int, int, int], bool, tuple[int, int], bool]:
         """The highest rank answers."""
-        match = self.scenario.match or Match()
-        conditions = -1 if match.anything else match.conditions
         exactness = self.exactness if self.how else (0, 0, 0)
         route = self.scenario.route
         has_host = route is not None and bool(route.host)
-        return self.how, exactness, has_host, conditions, not is_recorded(self.scenario)
+        specificity = self.scenario.specificity
+        return self.how, exactness, has_host, specificity, not is_recorded(self.scenario)
 
 
 class RouteIndex:

@@ -295,9 +295,10 @@ class Candidate:
     playable: bool
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """The highest rank answers: the most conditions, then the latest beginning."""
-        return conditions_of(self.scenario), self.start
+    def rank(self) -> tuple[tuple[int, int], int]:
+        """The highest rank answers: the most conditions, the lowest `priority`, then the latest
+        beginning."""
+        return self.scenario.specificity, self.start
 
 
 @record
