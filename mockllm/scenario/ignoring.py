@@ -217,6 +217,8 @@ def with_ignored(scenario: Scenario, ignore: Ignored = ()) -> Scenario:
         return scenario
     if match is not None and match.conditions:
         match = _match(match, ignore)
+    elif scenario.socket:  # whose messages are compared with it
+        match = replace(match or Match(), ignore=ignore)
     turns = tuple(turn.with_each(partial(_turn, ignore)) for turn in scenario.turns)
     return replace(scenario, match=match, turns=turns)
 

@@ -7,7 +7,7 @@ does not count. Ids that the service made up have to be those that it sent.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,21 +35,33 @@ class SocketIds:
     """The ids of one connection.
 
     Args:
-        served: those that the service has sent, and other opaque values of it.
+        served: the ids and other opaque values that the service sends, each with the turn in which
+            it comes first.
         made: by each id of the client in the scenario, the one that it made up now.
+        turn: the turn whose messages are compared.
     """
 
-    served: set[str] = field(default_factory=set)
+    served: Mapping[str, int]
     made: dict[str, str] = field(default_factory=dict)
+    turn: int = 0
 
-    def serve(self, data: bytes) -> bytes:
-        """A message of the service with the ids of this client, and notes those of the service."""
+    def is_served(self, text: str | None) -> bool:
+        """Whether the service has sent an id before."""
+        return text is not None and self.served.get(text, self.turn) < self.turn
+
+    def put_into(self, data: bytes) -> bytes:
+        """A message of the service with the ids of this client."""
         for old, new in self.made.items():
             data = data.replace(json_bytes(compact(old)), json_bytes(compact(new)))
-        value = value_of(data)
-        if not isinstance(value, bytes):
-            self.served |= {text for path, text in strings(value) if is_id(path) or is_media(text)}
         return data
+
+
+def opaque_values(data: bytes) -> set[str]:
+    """The ids, and other values without a meaning for clients, in a message of the service."""
+    value = value_of(data)
+    if not isinstance(value, dict | list):
+        return set()
+    return {text for path, text in strings(value) if is_id(path) or is_media(text)}
 
 
 def message_changes(
@@ -69,18 +81,19 @@ def message_changes(
     apart: set[_Path] = set()  # what is compared here, or not at all
     for path, text in wanted.items():
         other = given.get(path)
-        if is_made_id(path) and text not in ids.served and other not in ids.served:
+        known = ids.made.get(text) or (text if ids.is_served(text) else None)
+        if known is None and is_made_id(path) and not ids.is_served(other):
             apart.add(path)
-            if other is not None and ids.made.setdefault(text, other) != other:
-                changes.append(_line(path, ids.made[text], other))
-        elif text in ids.served and other is not None:
+            if other is not None:
+                ids.made[text] = other
+        elif known is not None and other is not None:
             apart.add(path)
-            if other != text:
-                changes.append(_line(path, text, other))
+            if other != known:
+                changes.append(_line(path, known, other))
     apart |= {
         path
         for path, text in given.items()
-        if path not in wanted and is_made_id(path) and text not in ids.served
+        if path not in wanted and is_made_id(path) and not ids.is_served(text)
     }
     old, new = (shortened(_without(value, apart)) for value in (expected, sent))
     if partial:

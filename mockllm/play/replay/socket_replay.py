@@ -7,6 +7,7 @@ it are there.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from mockllm.core.jsontext import compact
@@ -52,25 +53,28 @@ class SocketReplay:
     def __init__(self, script: SocketScript, number: int) -> None:
         self.script = script
         self._turns = script.connections[number]
-        self._ordered = [
-            (turn, message)
-            for turn in self._turns
-            for message in turn.expected
-            if message.stream is None
-        ]
-        self._streamed: dict[MediaStream, int] = {
-            message.stream: 0
-            for turn in self._turns
-            for message in turn.expected
-            if message.stream is not None
-        }
-        self._ids = SocketIds()
+        self._ordered: list[tuple[ScriptTurn, ExpectedMessage]] = []
+        self._streamed: dict[MediaStream, int] = {}
+        self._needed: list[tuple[int, dict[MediaStream, int]]] = []
+        """For each turn, how many messages are due before it, and how many streamed bytes."""
+        needed: Counter[MediaStream] = Counter()
+        for turn in self._turns:
+            for message in turn.expected:
+                if message.stream is None:
+                    self._ordered.append((turn, message))
+                else:
+                    needed[message.stream] += message.size
+                    self._streamed[message.stream] = 0
+            self._needed.append((len(self._ordered), dict(needed)))
+        self._ids = SocketIds(script.served)
         self._received: list[TakenMessage] = []
         self._done = self._matched = 0
 
     @property
     def _ignored(self) -> Ignored:
-        return (self.script.scenario.match or Match()).ignore
+        scenario = self.script.scenario
+        recorded = scenario.turns[0].recorded
+        return (*(scenario.match or Match()).ignore, *(recorded.ignore if recorded else ()))
 
     def receive(self, data: bytes) -> tuple[str, ...]:
         """Takes a message of the client; how it differs from the one that is expected."""
@@ -85,6 +89,7 @@ class SocketReplay:
             return ("no further message is expected",)
         turn, expected = self._ordered[self._matched]
         changes: tuple[str, ...] = ("the connection was to be closed instead",)
+        self._ids.turn = turn.index
         if not isinstance(expected.value, CloseSpec):
             changes = message_changes(
                 expected.value, value, self._ids, self._ignored, partial=expected.partial
@@ -104,26 +109,23 @@ class SocketReplay:
 
     def next_due(self) -> DueTurn | None:
         """The next turn, where the client has sent what comes before it; else None."""
-        if self._done == len(self._turns) or self._missing(self._turns[self._done]):
+        if self._done == len(self._turns) or self._missing():
             return None
         turn = self._turns[self._done]
         self._done += 1
         served = tuple(
-            ServedMessage(one.at, self._ids.serve(one.data), one.binary, one.close)
+            ServedMessage(one.at, self._ids.put_into(one.data), one.binary, one.close)
             for one in turn.served
         )
         return DueTurn(turn.index, self.take_received(), served)
 
-    def _missing(self, turn: ScriptTurn) -> list[str]:
-        """What the client has not sent yet of what comes before a turn is played."""
-        before = self._turns[: self._turns.index(turn) + 1]
-        due = sum(message.stream is None for turn in before for message in turn.expected)
-        missing = [] if self._matched >= due else [_described(self._ordered[self._matched][1])]
-        for stream, received in self._streamed.items():
-            sizes = (m.size for turn in before for m in turn.expected if m.stream == stream)
-            needed = sum(sizes)
-            if received < needed:
-                missing.append(f"{needed - received} bytes of {_path(stream)}")
+    def _missing(self) -> list[str]:
+        """What the client has not sent yet of what comes before the next turn."""
+        count, sizes = self._needed[self._done]
+        missing = [] if self._matched >= count else [_described(self._ordered[self._matched][1])]
+        for stream, size in sizes.items():
+            if self._streamed[stream] < size:
+                missing.append(f"{size - self._streamed[stream]} bytes of {_path(stream)}")
         return missing
 
     def take_received(self) -> str:
@@ -145,20 +147,19 @@ class SocketReplay:
         if self._done == len(self._turns):
             return ""
         turn = self._turns[self._done]
-        missing = self._missing(turn)
+        missing = self._missing()
         what = f", before it had sent {missing[0]}" if missing else ""
         count = quantity(len(self.script.scenario.turns), "turn")
         return f"the client left before turn {turn.index + 1} of {count}{what}"
 
     def surplus(self) -> tuple[str, ...]:
         """What the client has streamed beyond what was recorded."""
-        lines = []
-        for stream, received in self._streamed.items():
-            sizes = (m.size for turn in self._turns for m in turn.expected if m.stream == stream)
-            expected = sum(sizes)
-            if received > expected:
-                lines.append(f"{_path(stream)}: {expected} bytes → {received} bytes")
-        return tuple(lines)
+        sizes = self._needed[-1][1]
+        return tuple(
+            f"{_path(stream)}: {sizes[stream]} bytes → {received} bytes"
+            for stream, received in self._streamed.items()
+            if received > sizes[stream]
+        )
 
     def _note(self, data: bytes) -> None:
         add_sent(self._received, SocketMessage(0, 0, "client", "text", data), self._streamed)

@@ -14,6 +14,7 @@ from typing import Any
 
 from mockllm.core.jsontext import compact, json_bytes
 from mockllm.core.record import record
+from mockllm.play.matching.socket_changes import opaque_values
 from mockllm.play.tapes.socket_session import SocketSession
 from mockllm.play.tapes.socket_turns import (
     MediaStream,
@@ -75,6 +76,8 @@ class SocketScript:
     """The connections of a scenario, one after the other; one with an `answer` is refused.
 
     Args:
+        served: the ids and other opaque values that the service sends, each with the turn in which
+            it comes first.
         headers: of the answer that accepts the opening.
         recorded: as `Played` has it.
         problems: why the tape cannot be read.
@@ -82,6 +85,7 @@ class SocketScript:
 
     scenario: Scenario
     connections: tuple[tuple[ScriptTurn, ...], ...]
+    served: Mapping[str, int]
     headers: tuple[tuple[str, str], ...] = ()
     recorded: str = ""
     problems: tuple[str, ...] = ()
@@ -118,12 +122,18 @@ def make_script(scenario: Scenario, session: SocketSession | None = None) -> Soc
     connections = tuple(
         tuple(turns[index] for index in connection) for connection in connections_of(scenario)
     )
+    served = {
+        value: turn.index
+        for turn in reversed(turns)
+        for message in turn.served
+        for value in opaque_values(message.data)
+    }
     if session is None:
-        return SocketScript(scenario, connections)
+        return SocketScript(scenario, connections, served)
     count = sum(len(turn.client) + len(turn.service) for turn in scenario.turns)
     headers = tuple((name, value) for name, value in session.headers if name not in _HANDSHAKE)
     why = "exact" if len(found) == count else "edited"
-    return SocketScript(scenario, connections, headers, why)
+    return SocketScript(scenario, connections, served, headers, why)
 
 
 _HANDSHAKE = frozenset(

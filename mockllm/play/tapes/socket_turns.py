@@ -339,21 +339,20 @@ def add_sent(
 ) -> None:
     """Adds a message of the client to those of its turn, or to what it has streamed in it."""
     value = None if message.kind == "close" else value_of(message.data)
-    spec = message_spec(message)
     for stream in streams:
         size = None if value is None else stream.size_in(value)
         if size is None:
             continue
         taken = next((taken for taken in sent if taken.stream == stream), None)
         if taken is None:
-            taken = TakenMessage(spec, stream=stream)
+            taken = TakenMessage(message_spec(message), stream=stream)
             sent.append(taken)
         taken.recorded.append(message)
         taken.size, taken.count = taken.size + size, taken.count + 1
         text = bytes_text(taken.size, taken.count)
         taken.spec = replace(taken.spec, value=_put(taken.spec.value, stream.path, text))
         return
-    sent.append(TakenMessage(spec, [message]))
+    sent.append(TakenMessage(message_spec(message), [message]))
 
 
 def _put(value: Any, path: _Path, text: str) -> Any:

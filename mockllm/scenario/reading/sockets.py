@@ -46,6 +46,12 @@ messages = listing(_message, "messages, such as json: {type: ping}")
 _NO_CODES = (1004, 1005, 1006, 1015)
 """Close codes that no frame has (RFC 6455, section 7.4.1)."""
 
+
+def is_sent(code: int) -> bool:
+    """Whether a close frame may have a code."""
+    return code >= 1000 and code not in _NO_CODES
+
+
 MOST_REASON = 123
 """How many bytes a close frame has for its reason (RFC 6455, section 5.5)."""
 
@@ -81,7 +87,7 @@ def check_socket(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
 def _check_close(path: KeyPath, close: CloseSpec, is_last: bool) -> Iterator[tuple[KeyPath, str]]:
     if not is_last:
         yield path, "must be the last message; what follows it is a turn of the next connection"
-    if 0 < close.code < 1000 or close.code in _NO_CODES:
+    if close.code and not is_sent(close.code):
         message = f"must be 1000 or more, or 0 for none, and {close.code} is never sent"
         yield (*path, "code"), message
     if len(close.reason.encode("utf-8", "surrogatepass")) > MOST_REASON:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 from mockllm.core.jsontext import json_bytes
 from mockllm.play.matching.route_selection import RouteRequest
@@ -19,7 +19,7 @@ from mockllm.play.replay.sessions.exchange import Sent
 from mockllm.play.replay.socket_player import finish, opened, play_turn, refuse_message
 from mockllm.play.replay.socket_replay import DueTurn, SocketReplay
 from mockllm.play.replay.socket_script import ServedMessage
-from mockllm.scenario.reading.sockets import MOST_REASON
+from mockllm.scenario.reading.sockets import MOST_REASON, is_sent
 from mockllm.scenario.route_model import CloseSpec
 from mockllm.serve.server.exchanges import ExchangeLog
 from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
@@ -78,8 +78,12 @@ class PlayedSocket:
         request, headers = self._context.arrival.request, dict(answer.headers)
         offered = self._context.arrival.headers.get("sec-websocket-protocol", "").split(",")
         chosen = headers.pop("sec-websocket-protocol", offered[0].strip())
+        # A close of the client is answered when all is in the journal that it left undone.
         self.socket = web.WebSocketResponse(
-            max_msg_size=MAX_MESSAGE, compress=False, protocols=[chosen] if chosen else ()
+            max_msg_size=MAX_MESSAGE,
+            compress=False,
+            protocols=[chosen] if chosen else (),
+            autoclose=False,
         )
         self.socket.headers.update(headers)
         sent.end_at_once()
@@ -105,6 +109,8 @@ class PlayedSocket:
             await asyncio.gather(sending, return_exceptions=True)
             if not (self._refused or self._log.cutting):
                 await self._finish(self._replay)
+            with suppress(ConnectionError):
+                await self.socket.close(code=_echo(self.socket.close_code))
 
     def _receive(self, replay: SocketReplay, data: str | bytes) -> None:
         problems = replay.receive(data if isinstance(data, bytes) else json_bytes(data))
@@ -185,6 +191,11 @@ class PlayedSocket:
         else:
             reason = json_bytes(close.reason)[:MOST_REASON].decode("utf-8", "ignore")
             await self.socket.close(code=close.code, message=reason.encode())
+
+
+def _echo(code: int | None) -> int:
+    """The close code that answers one (RFC 6455, section 5.5.1)."""
+    return code if code is not None and is_sent(code) else WSCloseCode.OK
 
 
 class _TurnWriter:
