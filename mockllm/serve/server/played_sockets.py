@@ -46,6 +46,8 @@ class PlayedSocket:
         respond: answers a request, and delivers the answer.
     """
 
+    interrupted = False
+
     def __init__(
         self, context: RequestContext, opening: RouteRequest, log: ExchangeLog, respond: Respond
     ) -> None:
@@ -200,6 +202,8 @@ def _echo(code: int | None) -> int:
 
 class _TurnWriter:
     """Sends the messages of a turn at their times."""
+
+    interrupted = False
 
     def __init__(self, request: web.BaseRequest, served: tuple[ServedMessage, ...]) -> None:
         self._request, self._served = request, served

@@ -112,9 +112,6 @@ class SocketWriter:
         binary: whether messages are binary ones.
         answers: reads the data of frames.
         messages: of an answer, from its status, its headers and the data of its frames.
-
-    Attributes:
-        interrupted: whether a message of the client ends the answer.
     """
 
     def __init__(
