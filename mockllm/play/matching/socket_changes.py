@@ -19,7 +19,7 @@ from mockllm.play.tapes.socket_turns import (
     is_id,
     is_made_id,
     is_media,
-    shortened,
+    shorten_media,
     shortened_size,
     strings,
     value_of,
@@ -95,7 +95,7 @@ def message_changes(
         for path, text in given.items()
         if path not in wanted and is_made_id(path) and not ids.is_served(text)
     }
-    old, new = (shortened(_without(value, apart)) for value in (expected, sent))
+    old, new = (shorten_media(_without(value, apart)) for value in (expected, sent))
     if partial:
         problem = check_partial("message", *(normal_value(ignore, value) for value in (old, new)))
         return (*changes, *([problem] if problem else []))

@@ -55,9 +55,9 @@ class SocketPlayer:
         Raises:
             RequestError: several do so equally well.
         """
-        return bool(self._selected(request))
+        return bool(self._select(request))
 
-    def _selected(self, request: RouteRequest) -> list[Scenario]:
+    def _select(self, request: RouteRequest) -> list[Scenario]:
         """The scenarios whose connections are played one after the other."""
         named = request.headers.get(SCENARIO_HEADER) or self._named
         selected = self._index.select(request, named)
@@ -66,7 +66,7 @@ class SocketPlayer:
     def open(self, request: RouteRequest, session: Session) -> SocketReplay | Answered:
         """The next connection that a scenario has for a client, or the answer that refuses its
         opening. After the last connection the first one comes again."""
-        scenarios = self._selected(request)
+        scenarios = self._select(request)
         scripts = [self._script(scenario) for scenario in scenarios]  # before anything is counted
         choices = [
             (script, number) for script in scripts for number in range(len(script.connections))
@@ -93,12 +93,12 @@ class SocketPlayer:
     def _script(self, scenario: Scenario) -> SocketScript:
         script = self._scripts.get(scenario.name)
         if script is None:
-            script = later(("socket", scenario.name), partial(_read_script, scenario))
+            script = later(("socket", scenario.name), partial(read_script, scenario))
             self._scripts[scenario.name] = script
         return script
 
 
-def _read_script(scenario: Scenario) -> SocketScript:
+def read_script(scenario: Scenario) -> SocketScript:
     """The script of a scenario with its tape; without it, where that cannot be read."""
     recorded = scenario.turns[0].recorded
     if recorded is None or scenario.turns[0].answer is not None:
@@ -116,7 +116,7 @@ def _read_script(scenario: Scenario) -> SocketScript:
 # What a journal has
 
 
-def opened(script: SocketScript) -> Answered:
+def opening_answer(script: SocketScript) -> Answered:
     """The answer to an opening that is accepted."""
     played = Played("played", 101, scenario=script.scenario.name, problems=script.problems)
     return Answered(bytes_answer(101, script.headers, (), streamed=True), played)

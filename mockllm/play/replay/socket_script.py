@@ -10,7 +10,7 @@ import base64
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, Literal
 
 from mockllm.core.jsontext import compact, json_bytes
 from mockllm.core.record import record
@@ -87,7 +87,7 @@ class SocketScript:
     connections: tuple[tuple[ScriptTurn, ...], ...]
     served: Mapping[str, int]
     headers: tuple[tuple[str, str], ...] = ()
-    recorded: str = ""
+    recorded: Literal["", "exact", "edited", "unreadable"] = ""
     problems: tuple[str, ...] = ()
 
     @property
@@ -132,8 +132,8 @@ def make_script(scenario: Scenario, session: SocketSession | None = None) -> Soc
         return SocketScript(scenario, connections, served)
     count = sum(len(turn.client) + len(turn.service) for turn in scenario.turns)
     headers = tuple((name, value) for name, value in session.headers if name not in _HANDSHAKE)
-    why = "exact" if len(found) == count else "edited"
-    return SocketScript(scenario, connections, served, headers, why)
+    is_exact = len(found) == count
+    return SocketScript(scenario, connections, served, headers, "exact" if is_exact else "edited")
 
 
 _HANDSHAKE = frozenset(
@@ -187,7 +187,7 @@ def _turn(
     expected = []
     for number, spec in enumerate(turn.client):
         known = found.get((index, "client", number))
-        expected.append(_expected(spec, None if known is None else known[1], streams))
+        expected.append(_expected_message(spec, None if known is None else known[1], streams))
     times = _written_times(turn)
     served: list[ServedMessage] = []
     for number, spec in enumerate(turn.service):
@@ -197,7 +197,7 @@ def _turn(
             at = times[number]
         elif known is not None:
             at = max(at, known[1].recorded[0].at - known[0].since)
-        served.append(_served(spec, None if known is None else known[1], at, binary))
+        served.append(_served_message(spec, None if known is None else known[1], at, binary))
     return ScriptTurn(index, tuple(expected), tuple(served))
 
 
@@ -210,7 +210,7 @@ def _written_times(turn: TurnSpec) -> tuple[int, ...]:
     return timing.at or tuple(first + pause * number for number in range(len(turn.service)))
 
 
-def _expected(
+def _expected_message(
     spec: MessageSpec, known: TakenMessage | None, streams: Iterable[MediaStream]
 ) -> ExpectedMessage:
     if spec.kind == "close":
@@ -243,7 +243,9 @@ def _streams(turns: Iterable[TurnSpec]) -> tuple[MediaStream, ...]:
     return tuple(stream for stream, count in counts.items() if count > 1)
 
 
-def _served(spec: MessageSpec, known: TakenMessage | None, at: int, binary: bool) -> ServedMessage:
+def _served_message(
+    spec: MessageSpec, known: TakenMessage | None, at: int, binary: bool
+) -> ServedMessage:
     if spec.kind == "close":
         return ServedMessage(at, b"", close=spec.value)
     if known is not None:

@@ -8,17 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.errors import UsageError
+from mockllm.core.http import TimedBytes
 from mockllm.core.request import Request
 from mockllm.core.text import quantity
 from mockllm.play.matching.branching import way_to
 from mockllm.play.matching.conversation import Selection, turn_at, turn_index
 from mockllm.play.replay.client_requests import client_target, first_body, user_text
 from mockllm.play.replay.compilation.compiler import Replayer
-from mockllm.play.replay.compilation.http_answer import HttpAnswer
+from mockllm.play.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.play.replay.compilation.tape_player import RecordedAnswer, Recordings
 from mockllm.play.replay.decision import Decision, attempt_answer
 from mockllm.play.replay.filling import fill_selection
 from mockllm.play.replay.route_player import route_answer
+from mockllm.play.replay.socket_player import read_script
+from mockllm.play.replay.socket_script import SocketScript
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.wire.protocols.base import WireProtocol
 
@@ -100,13 +103,25 @@ def route_turn_answer(
     on_reply: Callable[[RecordedAnswer], None] = lambda _: None,
 ) -> HttpAnswer:
     """The answer of a turn of a route that calls no model: its recording, or else what the turn
-    describes."""
+    describes; on a WebSocket its messages, a line for each."""
     if index >= len(scenario.turns):
         raise _no_turn(scenario, index)
+    if scenario.socket and scenario.turns[index].answer is None:
+        return _messages(read_script(scenario), index, on_reply)
     recorded = Recordings().play_route(scenario, index)
     if recorded.answer is None and recorded.why:
         on_reply(recorded)
     return recorded.answer or route_answer(scenario.turns[index])
+
+
+def _messages(
+    script: SocketScript, index: int, on_reply: Callable[[RecordedAnswer], None]
+) -> HttpAnswer:
+    if script.recorded == "unreadable":
+        on_reply(RecordedAnswer(None, script.recorded, script.problems))
+    (turn,) = (t for turns in script.connections for t in turns if t.index == index)
+    lines = [TimedBytes(one.at, one.data + b"\n") for one in turn.served if one.close is None]
+    return bytes_answer(101, (), lines, streamed=True)
 
 
 def _no_turn(scenario: Scenario, position: int) -> UsageError:

@@ -110,15 +110,15 @@ def strings(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, str]]:
             yield from strings(item, (*path, index))
 
 
-def shortened(value: Any, path: _Path = ()) -> Any:
+def shorten_media(value: Any, path: _Path = ()) -> Any:
     """A JSON value with the number of their bytes in place of long base64 texts."""
     if isinstance(value, str):
         is_long = is_media(value) and not is_made_id(path)
         return bytes_text(_encoded_size(value) or 0) if is_long else value
     if isinstance(value, dict):
-        return {key: shortened(item, (*path, key)) for key, item in value.items()}
+        return {key: shorten_media(item, (*path, key)) for key, item in value.items()}
     if isinstance(value, list):
-        return [shortened(item, (*path, index)) for index, item in enumerate(value)]
+        return [shorten_media(item, (*path, index)) for index, item in enumerate(value)]
     return value
 
 
@@ -171,7 +171,9 @@ def stream_of(value: Any) -> MediaStream | None:
         return MediaStream(()) if len(value) >= _LONG_BYTES else None
     if isinstance(value, str):
         return MediaStream(()) if shortened_size(value) is not None else None
-    paths = [path for path, text in strings(shortened(value)) if shortened_size(text) is not None]
+    paths = [
+        path for path, text in strings(shorten_media(value)) if shortened_size(text) is not None
+    ]
     return MediaStream(paths[0], _rest(value, paths[0])) if len(paths) == 1 else None
 
 
@@ -235,7 +237,7 @@ def message_spec(message: SocketMessage) -> MessageSpec:
         return MessageSpec("close", CloseSpec(message.code, message.reason, message.how))
     value = value_of(message.data)
     if isinstance(value, dict | list):
-        return MessageSpec("json", shortened(value))
+        return MessageSpec("json", shorten_media(value))
     if isinstance(value, str) and message.kind == "text":
         return MessageSpec("text", value)
     size = len(message.data)

@@ -16,7 +16,7 @@ from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered
 from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.sessions.exchange import Sent
-from mockllm.play.replay.socket_player import finish, opened, play_turn, refuse_message
+from mockllm.play.replay.socket_player import finish, opening_answer, play_turn, refuse_message
 from mockllm.play.replay.socket_replay import DueTurn, SocketReplay
 from mockllm.play.replay.socket_script import ServedMessage
 from mockllm.scenario.reading.sockets import MOST_REASON, is_sent
@@ -71,7 +71,7 @@ class PlayedSocket:
             return found
         self._replay = found
         context.socket = self
-        return opened(found.script)
+        return opening_answer(found.script)
 
     async def write(
         self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer

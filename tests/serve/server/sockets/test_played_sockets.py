@@ -5,15 +5,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
+import textwrap
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import aiohttp
 import pytest
+from click.testing import CliRunner
 from openai import OpenAI
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
 
+from mockllm.cli import main
 from mockllm.play.replay.loading import load
 from mockllm.play.tapes.socket_tape import dump_session
 from mockllm.play.tapes.socket_turns import socket_turns
@@ -408,3 +414,48 @@ def test_openai_realtime(serve):
         assert connection.recv().type == "response.done"
     assert verdict(served)["verdict"] == "good"
     assert "audio: 9600 bytes → 14400 bytes" in verdict(served)["remarks"][0]["message"]
+
+
+CLIENT = """
+import json, os
+from websockets.sync.client import connect
+
+url = os.environ["OPENAI_BASE_URL"].replace("http", "ws", 1) + "/realtime?model=voice"
+with connect(url) as socket:
+    socket.recv()
+    socket.send(json.dumps({"type": "update", "session": {"tone": TONE}}))
+    socket.send(json.dumps({"type": "go", "item": {"id": "mine"}}))
+    for _ in range(3):
+        socket.recv()
+    socket.send("bye")
+    for _ in socket:
+        pass
+"""
+
+
+@pytest.mark.parametrize(("tone", "code"), [("kind", 0), ("rude", 1)])
+def test_run_judges_a_client(tmp_path, tone, code):
+    """`mockllm run` fails where a message is not the expected one, says the field, and passes where
+    all are."""
+    (tmp_path / "greet.yaml").write_text(GREET, encoding="utf-8")
+    program = CLIENT.replace("TONE", repr(tone))
+    program = (
+        f"try:\n{textwrap.indent(program, '    ')}\nexcept Exception as error:\n    print(error)"
+    )
+    command = [sys.executable, "-m", "mockllm", "run", os.fspath(tmp_path), "--"]
+    done = subprocess.run(
+        [*command, sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GIVE_UP,
+    )
+    assert done.returncode == code, done.stderr
+    assert ("session.tone" in done.stderr) == bool(code)
+
+
+def test_show_prints_messages(tmp_path):
+    """`mockllm show` prints the messages of a turn, a line for each."""
+    (tmp_path / "greet.yaml").write_text(GREET, encoding="utf-8")
+    done = CliRunner().invoke(main, ["show", "greet", os.fspath(tmp_path), "--turn", "2"])
+    assert done.output.endswith('{"type":"going","item_id":"item_1"}\nhello\n\x00\x01\n')
