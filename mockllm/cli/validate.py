@@ -96,7 +96,7 @@ def validate(
 def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
     """Problems in the first lines of the tapes; the rest of a tape is read when it plays."""
     taped = [
-        turn.recorded
+        (turn.recorded, bool(scenario.socket))
         for scenario in scenarios
         for turn in scenario.turns
         if turn.recorded is not None
@@ -105,9 +105,9 @@ def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
         return
     from mockllm.play.replay.compilation.tape_player import check
 
-    for recorded in taped:
+    for recorded, of_socket in taped:
         try:
-            check(recorded)
+            check(recorded, of_socket=of_socket)
         except OSError as error:
             file = recorded.path or recorded.file
             yield Problem(file, 1, 1, "", f"cannot be read: {error.strerror}")

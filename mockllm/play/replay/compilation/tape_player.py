@@ -41,6 +41,7 @@ from mockllm.play.tapes.recorded_turn import (
     recorded_turn,
     route_headers,
 )
+from mockllm.play.tapes.socket_tape import load_session
 from mockllm.scenario.model import Http, Ignored, Recorded, Scenario, TurnSpec
 from mockllm.scenario.part_model import ServerToolPart, members, tool_parts
 from mockllm.scenario.route_model import RouteAnswer
@@ -233,10 +234,14 @@ def load(recorded: Recorded) -> Tape:
     return load_tape(Path(recorded.path).read_bytes(), recorded.path)
 
 
-def check(recorded: Recorded) -> None:
-    """Checks the first line of a turn's tape."""
-    if recorded.path is not None:
-        with Path(recorded.path).open("rb") as file:
+def check(recorded: Recorded, *, of_socket: bool) -> None:
+    """Checks the first line of a turn's tape, or all of that of a WebSocket."""
+    if recorded.path is None:
+        return
+    with Path(recorded.path).open("rb") as file:
+        if of_socket:
+            load_session(file.read(), recorded.path)
+        else:
             load_head(file.readline(), recorded.path)
 
 

@@ -416,6 +416,18 @@ def test_openai_realtime(serve):
     assert "audio: 9600 bytes → 14400 bytes" in verdict(served)["remarks"][0]["message"]
 
 
+def test_validate_reads_tapes(tmp_path):
+    """`mockllm validate` accepts the tape of a WebSocket, and reports a broken one."""
+    recorded(tmp_path, *TALK)
+    run = CliRunner().invoke
+    assert run(main, ["validate", os.fspath(tmp_path)]).exit_code == 0
+    tape = tmp_path / "live.jsonl"
+    tape.write_bytes(tape.read_bytes()[:-20])
+    broken = run(main, ["validate", os.fspath(tmp_path)])
+    assert broken.exit_code == 1
+    assert "the tape ends here, with 9 of its 10 messages complete" in broken.output
+
+
 CLIENT = """
 import json, os
 from websockets.sync.client import connect
