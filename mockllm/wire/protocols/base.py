@@ -50,7 +50,7 @@ from mockllm.wire.protocols.records import (
 if TYPE_CHECKING:
     from mockllm.core.quotas import Excess, Level
     from mockllm.wire.protocols.jobs import JobCall, JobReply
-    from mockllm.wire.protocols.sockets import SocketConversation
+    from mockllm.wire.protocols.sockets import SocketConversation, SocketExchange
 
 EPOCH = 1767225600
 """2026-01-01T00:00:00Z. Every answer is "created" within a week after it: a clock would give the
@@ -322,6 +322,9 @@ class WireProtocol:
         quota_error: the error for a request that exceeds a limit; None: that is the `rate_limit` of
             `service_errors`.
         socket: what a client says on one WebSocket; None: the API has none.
+        exchanges: the requests and answers on a recorded connection, from its messages in their
+            order, each with whether the client sent it, and the numbers of the messages that have
+            no place in them; None: a connection is no sequence of requests.
         with_sequence_numbers: frames with the numbers that they have after so many others; None if
             the events of the API have no numbers.
         sdk: the types of answers in the SDK of the service; None if it has none.
@@ -369,6 +372,9 @@ class WireProtocol:
     with_sequence_numbers: Callable[[list[Frame], int], list[Frame]] | None = None
     sdk: SdkTypes | None = None
     socket: Callable[[], SocketConversation] | None = None
+    exchanges: (
+        Callable[[Sequence[tuple[bool, bytes]]], tuple[list[SocketExchange], list[int]]] | None
+    ) = None
 
     def background(self, body: Fields) -> Background | None:
         """The way in which a request with this body is answered, where the client polls it; None

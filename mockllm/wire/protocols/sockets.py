@@ -93,6 +93,27 @@ Step = Ask | Interrupt | Listen | Close | str
 message that is sent at once."""
 
 
+@record
+class SocketExchange:
+    """A request on a recorded connection and its answer, as they would be over HTTP.
+
+    Args:
+        asked: the number of the message that asks for the answer.
+        body: of the request.
+        answers: the numbers of the messages of the answer, each with the data of its frame; of an
+            error one, with the body.
+        status, headers: of the answer; of one that is no error 200, and none.
+        is_over: whether it came to its end.
+    """
+
+    asked: int
+    body: Json
+    answers: tuple[tuple[int, str], ...]
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    is_over: bool = True
+
+
 class SocketConversation(Protocol):
     """One connection of a client.
 

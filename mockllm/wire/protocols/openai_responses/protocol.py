@@ -15,6 +15,7 @@ from mockllm.wire.protocols.openai_responses.objects import (
     response_id,
     with_sequence_numbers,
 )
+from mockllm.wire.protocols.openai_responses.recorded_socket import recorded_exchanges
 from mockllm.wire.protocols.openai_responses.request import options, parse
 from mockllm.wire.protocols.openai_responses.socket import ResponsesConversation
 from mockllm.wire.protocols.records import Fields
@@ -116,6 +117,7 @@ PROTOCOL = WireProtocol(
         "input_items": routes.listed_input,
     },
     socket=ResponsesConversation,
+    exchanges=recorded_exchanges,
     sdk=records.SdkTypes(
         "openai", "openai.types.responses:ResponseStreamEvent", "openai.types.responses:Response"
     ),

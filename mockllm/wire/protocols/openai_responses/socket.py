@@ -33,7 +33,7 @@ MOST_LANES = 32
 MOST_RUNNING = 16
 """Answers on their way at the same time (the same)."""
 
-_PREVIOUS = "previous_response_id"
+PREVIOUS = "previous_response_id"
 _OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
@@ -45,7 +45,7 @@ _OUTPUTS = {
 
 
 @record
-class _Prepared:
+class Prepared:
     """A warm-up (`generate: false`): what the next request continues in its place.
 
     Args:
@@ -80,7 +80,7 @@ class ResponsesConversation:
 
     def __init__(self) -> None:
         self._latest: dict[str, str] = {}  # the id of the latest answer of each lane
-        self._prepared: dict[str, _Prepared] = {}
+        self._prepared: dict[str, Prepared] = {}
         self._running: dict[str, Ask] = {}
         self._ended: dict[str, Fields] = {}  # the last event of the latest answers
         self._steers: dict[str, list[tuple[str, list[Any]]]] = {}
@@ -124,16 +124,11 @@ class ResponsesConversation:
                     code="websocket_stream_limit_reached",
                 )
             self._lanes.add(lane)
-        return Ask(message, lane, string(message.get(_PREVIOUS)))
+        return Ask(message, lane, string(message.get(PREVIOUS)))
 
     def request(self, ask: Ask, is_stored: Callable[[str], bool]) -> Json | tuple[str, ...]:
         """The body over HTTP; or the messages of a warm-up."""
-        body = {
-            name: value
-            for name, value in ask.message.items()
-            if name not in ("type", "stream_id", "generate", "background")
-        }
-        body["stream"] = True
+        body = body_of(ask.message)
         previous = ask.previous
         if previous and previous not in self._latest.values() and not is_stored(previous):
             raise STORED_ANSWERS.previous_not_found(previous)
@@ -148,9 +143,9 @@ class ResponsesConversation:
         prepared = self._prepared.get(previous)
         if prepared is not None:
             added = [*prepared.input, *added]
-            body[_PREVIOUS] = prepared.previous or None
+            body[PREVIOUS] = prepared.previous or None
         if added:
-            body["input"] = [*added, *_items(body.get("input"))]
+            body["input"] = [*added, *items_of(body.get("input"))]
         return self._warm_up(ask, body) if ask.message.get("generate") is False else body
 
     def _warm_up(self, ask: Ask, body: Json) -> tuple[str, ...]:
@@ -164,8 +159,8 @@ class ResponsesConversation:
         id = response_id(seed)
         if len(self._prepared) >= MOST_LANES:  # a client continues the latest of each lane
             del self._prepared[next(iter(self._prepared))]
-        self._prepared[id] = _Prepared(
-            string(body.get(_PREVIOUS)), tuple(_items(body.get("input")))
+        self._prepared[id] = Prepared(
+            string(body.get(PREVIOUS)), tuple(items_of(body.get("input")))
         )
         ended = {**json.loads(completed.data or ""), "sequence_number": 1}
         return created.data or "", dumps(ended)
@@ -186,7 +181,7 @@ class ResponsesConversation:
         if prepared is not None:
             stated = dumps(prepared.previous or None)
             payloads = [
-                text.replace(f'"{_PREVIOUS}":{stated}', f'"{_PREVIOUS}":"{ask.previous}"', 1)
+                text.replace(f'"{PREVIOUS}":{stated}', f'"{PREVIOUS}":"{ask.previous}"', 1)
                 for text in payloads
             ]
         return [_in_lane(text, ask.lane) for text in payloads]
@@ -216,9 +211,9 @@ class ResponsesConversation:
     # service may do, and its successor follows.
 
     def _steer(self, message: Fields) -> list[Step]:
-        id, input = string(message.get(_PREVIOUS)), message.get("input")
+        id, input = string(message.get(PREVIOUS)), message.get("input")
         ask = self._running.get(id)
-        steer: Json = {_PREVIOUS: id}
+        steer: Json = {PREVIOUS: id}
         lane = "" if ask is None else ask.lane
         failure = self._steer_failure(id, input)
         if failure is not None:
@@ -228,11 +223,11 @@ class ResponsesConversation:
             return [_in_lane(failed, lane)]
         self._count += 1
         number = derive("steer", id, self._count, length=24, hex=True)
-        self._steers.setdefault(id, []).append((f"steer_{number}", _items(input)))
+        self._steers.setdefault(id, []).append((f"steer_{number}", items_of(input)))
         return [_in_lane(_event("accepted", steer={"id": f"steer_{number}", **steer}), lane)]
 
     def _steer_failure(self, id: str, input: object) -> tuple[str, str] | None:
-        items = _items(input)
+        items = items_of(input)
         if not items or any(
             not isinstance(item, dict) or item.get("role") != "user" for item in items
         ):
@@ -266,13 +261,13 @@ class ResponsesConversation:
                         "pending",
                         reason="waiting_for_required_input",
                         required_input=required,
-                        steer={"id": number, _PREVIOUS: id},
+                        steer={"id": number, PREVIOUS: id},
                     ),
                     ask.lane,
                 )
                 for number, _ in steers
             ]
-        message = {**ask.message, "input": [], _PREVIOUS: id}
+        message = {**ask.message, "input": [], PREVIOUS: id}
         return [replace(ask, message=message, previous=id)]
 
 
@@ -291,7 +286,13 @@ def _event(kind: str, **fields: Any) -> str:
     return dumps({"type": f"response.steer.{kind}", "sequence_number": 0, **fields})
 
 
-def _items(input: object) -> list[Any]:
+def body_of(message: Fields) -> Json:
+    """The body of a request over HTTP that streams its answer."""
+    own = ("type", "stream_id", "generate", "background")
+    return {**{name: value for name, value in message.items() if name not in own}, "stream": True}
+
+
+def items_of(input: object) -> list[Any]:
     """An input as items."""
     if isinstance(input, str):
         return [{"type": "message", "role": "user", "content": input}]
