@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from mockllm.core.http import TimedBytes
 from mockllm.core.record import record
+from mockllm.play.tapes.captured import Captured
 
 Side = Literal["client", "service"]
 Kind = Literal["text", "binary", "ping", "pong", "close"]
@@ -64,3 +66,38 @@ class SocketSession:
     at: float = 0.0
     source: str = ""
     hidden: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def opening(self) -> Captured:
+        """The request that opened it, and its answer, as an exchange."""
+        return Captured(
+            "GET",
+            self.url,
+            self.request_headers,
+            b"",
+            self.status,
+            self.headers,
+            (TimedBytes(0, self.body),) if self.body else (),
+            at=self.at,
+            source=self.source,
+            hidden=self.hidden,
+        )
+
+
+def opening_session(exchange: Captured) -> SocketSession:
+    """The session that an exchange opened, or could not open, without messages."""
+    return SocketSession(
+        exchange.url,
+        exchange.request_headers,
+        exchange.status,
+        exchange.headers,
+        (),
+        body=exchange.body,
+        at=exchange.at,
+        source=exchange.source,
+        hidden=exchange.hidden,
+    )
+
+
+Recording = Captured | SocketSession
+"""What a recorder writes as one: an exchange over HTTP, or a session over WebSockets."""

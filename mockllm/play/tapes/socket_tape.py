@@ -15,6 +15,7 @@ was refused has the `body` of the answer.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -58,24 +59,36 @@ def load_session(data: bytes, name: str) -> SocketSession:
         ScenarioError: it is malformed or incomplete; the message names file and line.
     """
     first, lines = tape_lines(data)
+    session, count = load_session_head(first, name)
+    check_count(lines, count, "messages", name)
+    messages = tuple(_message(line, name, number) for number, line in enumerate(lines[:-1], 2))
+    return replace(session, messages=messages)
+
+
+def load_session_head(first: bytes, name: str) -> tuple[SocketSession, int]:
+    """The session of a first line, without messages, and the number of its messages.
+
+    Raises:
+        ScenarioError: it is not the first line of such a tape.
+    """
     head = json_line(first, name, 1)
     if not first.endswith(b"\n") or not isinstance(head, dict) or head.get(MARK) != SOCKET_VERSION:
         message = f'is no tape of a WebSocket; one begins with {{"{MARK}": {SOCKET_VERSION}, ...}}'
         raise broken_line(name, 1, message)
     check_head(head, _FIELDS, ("hidden", "at", "body"), name)
     request = head["request"]
-    check_count(lines, head["messages"], "messages", name)
-    return SocketSession(
+    session = SocketSession(
         request["url"],
         pairs_of(request["headers"]),
         head["status"],
         pairs_of(head["headers"]),
-        tuple(_message(line, name, number) for number, line in enumerate(lines[:-1], 2)),
+        (),
         body=bytes_of(head.get("body", "")),
         at=seconds_of(head.get("at", "")) or 0.0,
         source=f"GET {urlsplit(request['url']).path}",
         hidden=tuple(head.get("hidden", {}).items()),
     )
+    return session, head["messages"]
 
 
 def _is_request(value: Any) -> bool:

@@ -190,14 +190,24 @@ class HeaderAllowlist:
     def __init__(self, more: Iterable[str] = ()) -> None:
         self._more = frozenset(more)
 
-    def of_request(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
+    def of_request(
+        self, pairs: Iterable[tuple[str, str]], name: _Replace, redact: _Replace
+    ) -> _Pairs:
         """The request headers that are kept; the others are left out.
 
         Args:
+            name: gives a value its placeholder.
             redact: takes the secrets out of any text.
         """
         kept = self._more | _KEPT
-        return tuple((name, redact(value)) for name, value in pairs if name.lower() in kept)
+        return tuple(
+            (
+                key,
+                _clean_subprotocols(value, name) if key.lower() == _SUBPROTOCOL else redact(value),
+            )
+            for key, value in pairs
+            if key.lower() in kept
+        )
 
     def of_response(
         self, pairs: Iterable[tuple[str, str]], name: _Replace, redact: _Replace
@@ -212,9 +222,35 @@ class HeaderAllowlist:
         return tuple((key, self._of_response(key, value, name, redact)) for key, value in pairs)
 
     def _of_response(self, key: str, value: str, name: _Replace, redact: _Replace) -> str:
+        if key.lower() == _SUBPROTOCOL:
+            return _clean_subprotocols(value, name)
         if key.lower() not in self._more and _is_private_by_name(key):
             return OMITTED
         return clean_url(value, name, redact) if _ADDRESS.fullmatch(value) else redact(value)
+
+
+_SUBPROTOCOL = "sec-websocket-protocol"
+"""Names of protocols, among which a page in a browser puts its key, as it sends no headers."""
+
+
+def _clean_subprotocols(value: str, name: _Replace) -> str:
+    return ", ".join(_clean_subprotocol(item.strip(), name) for item in value.split(","))
+
+
+def _clean_subprotocol(item: str, name: _Replace) -> str:
+    """A protocol, such as `realtime`, or the label before a secret with its placeholder, such as
+    `openai-insecure-api-key.REDACTED-1`."""
+    label, secret = _labelled(item)
+    if secret:
+        return label + name(secret)
+    return name(item) if holds_credential(item) or is_drawn_by_chance(item) else item
+
+
+def _labelled(item: str) -> tuple[str, str]:
+    """The label of a secret among the protocols, with its dot, and the secret; "" for none."""
+    label, dot, secret = item.partition(".")
+    is_private = bool(secret) and _is_private_by_name(label)
+    return (label + dot, secret) if is_private else (item, "")
 
 
 _ADDRESS = re.compile(r"(?:https?:/)?/[^\s\"<>,]*", re.IGNORECASE)
@@ -224,7 +260,10 @@ _ADDRESS = re.compile(r"(?:https?:/)?/[^\s\"<>,]*", re.IGNORECASE)
 def credentials_of(captured: Captured) -> Iterator[str]:
     """The credentials in headers and URL, which must not be in the bodies either."""
     for name, value in (*captured.request_headers, *captured.headers):
-        if name.lower() not in _KEPT:
+        if name.lower() == _SUBPROTOCOL:
+            labelled = (_labelled(item.strip())[1] for item in value.split(","))
+            yield from (word for secret in labelled for word in secret_words(secret))
+        elif name.lower() not in _KEPT:
             yield from _secret_parts(name, value)
     parts = urlsplit(captured.url)
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")

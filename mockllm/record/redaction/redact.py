@@ -22,13 +22,26 @@ from mockllm.play.matching.fingerprint import (
 from mockllm.play.matching.hidden import HIDDEN_SEGMENT, body_text, hidden_tag, values_of_parameters
 from mockllm.play.matching.route_selection import RouteRequest, hidden_value_at, normal_path
 from mockllm.play.tapes.captured import Captured
+from mockllm.play.tapes.socket_session import (
+    Recording,
+    SocketMessage,
+    SocketSession,
+    opening_session,
+)
 from mockllm.record.redaction.credentials import (
     HeaderAllowlist,
     account_names,
     clean_url,
     credentials_of,
 )
-from mockllm.record.redaction.find.bodies import Moved, body_of, edit_text, encode_text
+from mockllm.record.redaction.find.bodies import (
+    MessagesBody,
+    Moved,
+    body_of,
+    decode_bytes,
+    edit_text,
+    encode_text,
+)
 from mockllm.record.redaction.find.finder import Finder
 from mockllm.record.redaction.find.patterns import Detector
 from mockllm.record.redaction.placeholders import (
@@ -132,13 +145,49 @@ class Redactor:
             clean,
             url=url,
             hidden=_hidden_values(plain, replace(clean, url=url)),
-            request_headers=self._allowlist.of_request(clean.request_headers, redactor.text),
+            request_headers=self._allowlist.of_request(
+                clean.request_headers, redactor.placeholder, redactor.text
+            ),
             headers=self._allowlist.of_response(clean.headers, redactor.placeholder, redactor.text),
             trailers=self._allowlist.of_response(
                 clean.trailers, redactor.placeholder, redactor.text
             ),
             reason=None if clean.reason is None else redactor.text(clean.reason),
         )
+
+    def recording(self, recorded: Recording, placeholders: Placeholders | None = None) -> Recording:
+        """The exchange, or the session, without its secrets, as `exchange` and `socket` give it."""
+        if isinstance(recorded, SocketSession):
+            return self.socket(recorded, placeholders)
+        return self.exchange(recorded, placeholders)
+
+    def socket(
+        self, session: SocketSession, placeholders: Placeholders | None = None
+    ) -> SocketSession:
+        """The session without its secrets, with as many messages, at the same times.
+
+        Args:
+            placeholders: those so far, where the session belongs together with others.
+
+        Raises:
+            WireError: the answer that refused it is compressed in a way that is not known here.
+        """
+        opening = session.opening
+        placeholders = Placeholders() if placeholders is None else placeholders
+        sides = tuple(
+            [at for at, message in enumerate(session.messages) if message.side == side]
+            for side in ("client", "service")
+        )
+        bodies = [MessagesBody(_searched(session.messages[at]) for at in side) for side in sides]
+        known = (*placeholders.known, *credentials_of(opening))
+        finder = self._finder([body.text for body in bodies], known, account_names(opening))
+        messages = list(session.messages)
+        for side, body in zip(sides, bodies, strict=True):
+            changes = edits(finder.find(body.text), placeholders)
+            for at, data in zip(side, body.edit(changes) if changes else (), strict=bool(changes)):
+                messages[at] = _with_data(messages[at], data)
+        clean = opening_session(self.exchange(opening, placeholders))
+        return replace(clean, messages=tuple(messages))
 
     def text(self, text: str) -> str:
         """A text without its secrets; one that is a JSON document or an event stream stays one."""
@@ -241,6 +290,23 @@ def _with_response(
     else:
         headers = with_length(plain.headers, None)
     return replace(captured, headers=headers, chunks=recut(plain.chunks, moved, body))
+
+
+def _searched(message: SocketMessage) -> bytes:
+    return encode_text(message.reason) if message.kind == "close" else message.data
+
+
+def _with_data(message: SocketMessage, data: bytes) -> SocketMessage:
+    """A message with other data; it is cut into frames where it was before."""
+    if message.kind == "close":
+        return replace(message, reason=decode_bytes(data))
+    change = len(data) - len(message.data)
+    if not change or not message.fragments:
+        return replace(message, data=data)
+    *first, last = message.fragments
+    while first and last + change < 0:
+        last += first.pop()
+    return replace(message, data=data, fragments=(*first, last + change))
 
 
 # Keys of requests

@@ -21,6 +21,8 @@ import yaml
 
 from mockllm.core.errors import MockLLMError
 from mockllm.play.tapes.captured import Captured, Tape, detect_api, dump_tape, load_tape, request_of
+from mockllm.play.tapes.socket_session import SocketSession
+from mockllm.play.tapes.socket_tape import dump_session, is_socket_tape, load_session
 from mockllm.record.redaction.find.bodies import Edit, decode_bytes, edit_text, encode_text
 from mockllm.record.redaction.placeholders import Placeholders, edits
 from mockllm.record.redaction.redact import Redactor, RequestKey, key_of_request, key_of_route
@@ -103,6 +105,8 @@ def _clean(
 ) -> Scrubbed:
     suffix, data = PurePath(name).suffix, files[name]
     try:
+        if suffix == ".jsonl" and is_socket_tape(data.partition(b"\n")[0]):
+            return _clean_session(name, load_session(data, name), redactor, placeholders)
         if suffix == ".jsonl" and data.startswith(b'{"mockllm-tape"'):
             return _clean_tape(name, load_tape(data, name), redactor, placeholders)
         if suffix in YAML:
@@ -172,6 +176,20 @@ def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeho
         return Scrubbed(name, (), None)
     content = dump_tape(replace(tape, exchange=clean))
     return Scrubbed(name, _each(_in_tape(name, before, clean)), content)
+
+
+def _clean_session(
+    name: str, before: SocketSession, redactor: Redactor, placeholders: Placeholders
+) -> Scrubbed:
+    before = replace(before, source=name)
+    clean = redactor.socket(before, placeholders)
+    if clean == before:
+        return Scrubbed(name, (), None)
+    head = [FoundSecret(name, 1, 1, "head of the session")]
+    is_same = replace(clean, messages=()) == replace(before, messages=())
+    pairs = enumerate(zip(before.messages, clean.messages, strict=True), 2)
+    messages = [FoundSecret(name, line, 1, "message") for line, (old, new) in pairs if old != new]
+    return Scrubbed(name, _each(messages if is_same else head + messages), dump_session(clean))
 
 
 def _in_tape(name: str, before: Captured, after: Captured) -> Iterator[FoundSecret]:

@@ -155,8 +155,8 @@ def test_the_request_headers_that_are_kept() -> None:
     """The others are left out; what is kept is searched for secrets."""
     pairs = [("Accept", "x"), ("x-other", "y"), ("X-Mine", "z"), ("date", "d")]
     allowlist = HeaderAllowlist(["x-mine"])
-    assert allowlist.of_request(pairs, str.upper) == (("Accept", "X"), ("X-Mine", "Z"))
-    assert HeaderAllowlist().of_request(pairs, str.upper) == (("Accept", "X"),)
+    assert allowlist.of_request(pairs, str, str.upper) == (("Accept", "X"), ("X-Mine", "Z"))
+    assert HeaderAllowlist().of_request(pairs, str, str.upper) == (("Accept", "X"),)
 
 
 def _kept_of_response(
@@ -215,6 +215,8 @@ REQUEST = {
     "content-type",
     "openai-beta",
     "transfer-encoding",
+    "sec-websocket-extensions",
+    "sec-websocket-protocol",
     "user-agent",
     "x-mockllm-scenario",
     "x-mockllm-session",
@@ -224,7 +226,7 @@ REQUEST = {
 def test_the_list_of_request_headers() -> None:
     """Each header of a request that a recording keeps was chosen; a new one is a decision."""
     pairs = [(name, "v") for name in sorted(REQUEST | {"date", "x-request-id", "x-stainless-os"})]
-    assert {name for name, _ in HeaderAllowlist().of_request(pairs, str)} == REQUEST
+    assert {name for name, _ in HeaderAllowlist().of_request(pairs, str, str)} == REQUEST
 
 
 def captured(

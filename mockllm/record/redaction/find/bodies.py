@@ -153,6 +153,7 @@ _TYPE = ":content-type"
 _CHUNK = re.compile(r'"bytes"\s*:\s*"([A-Za-z0-9+/]+={0,2})("|\Z)')
 _LINE_BREAKS = str.maketrans("\r\n", "  ")
 """In JSON they stand between values only; in server-sent events they would end a line of data."""
+_EVENT = "\n\ndata: "
 
 
 class FramesBody:
@@ -228,7 +229,7 @@ class FramesBody:
         self,
         text: str,
         form: Literal["plain", "sized", "base64"],
-        before: str = "\n\ndata: ",
+        before: str = _EVENT,
     ) -> _Slot:
         """A slot with this text, which is searched after `before`."""
         self._texts += [before, text.translate(_LINE_BREAKS)]
@@ -258,6 +259,31 @@ class FramesBody:
             (stored,) = struct.unpack(">I", old[-CHECKSUM:])
             wrong = stored ^ zlib.crc32(old[:-CHECKSUM])
         return data + struct.pack(">I", zlib.crc32(data) ^ wrong)[: max(0, CHECKSUM - part.missing)]
+
+
+class MessagesBody:
+    """The messages of one side of a WebSocket. They are searched as the events of a stream are, so
+    that a secret that lies across several of them is found there, too."""
+
+    def __init__(self, messages: Iterable[bytes]) -> None:
+        self._slots: list[_Slot] = []
+        texts: list[str] = []
+        size = 0
+        for data in messages:
+            text = decode_bytes(data)
+            texts += [_EVENT, text.translate(_LINE_BREAKS)]
+            self._slots.append(_Slot(size + len(_EVENT), text, "plain"))
+            size = self._slots[-1].end
+        self.text = "".join(texts)
+
+    def edit(self, changes: Sequence[Edit]) -> list[bytes]:
+        """The messages with edits made."""
+        starts, ends = [change.start for change in changes], [change.end for change in changes]
+
+        def within(slot: _Slot) -> Sequence[Edit]:
+            return changes[bisect_right(ends, slot.start) : bisect_left(starts, slot.end)]
+
+        return [slot.edited_bytes(within(slot)) for slot in self._slots]
 
 
 Body = TextBody | FramesBody

@@ -17,7 +17,7 @@ from mockllm.record.redaction.find.patterns import (
     may_name_secret,
 )
 from mockllm.record.redaction.find.personal import is_address
-from mockllm.record.redaction.find.secret_names import field_is_secret, looks_generated
+from mockllm.record.redaction.find.secret_names import NAMES, field_is_secret, looks_generated
 from mockllm.record.redaction.find.spans import (
     MIN_MATCH,
     Base64Run,
@@ -29,6 +29,7 @@ from mockllm.record.redaction.find.spans import (
     base64_runs,
     decode_percent,
     in_original,
+    is_sound,
     split,
     unescape_json,
     whole_escapes,
@@ -135,9 +136,9 @@ class Finder:
         return not (self._detector.is_off(EMAIL) and is_address(secret))
 
     def _harmless(self, text: str) -> bool:
-        """Whether a text is too short for a secret."""
+        """Whether a text is too short for a secret, or no text at all."""
         if len(text) >= MIN_MATCH:
-            return False
+            return not self._every and is_sound(text)
         short = len(text) < self._shortest
         return short or (text.isalnum() and not self._every and not self._known.short)
 
@@ -166,7 +167,7 @@ class Finder:
                 yield from _unless_placeholder("private key", value.text, span)
             if self._paths is not None:
                 yield from self._at_path(value, self._paths)
-            elif not self._memo.get(value.text, True) and not may_name_secret(value.field.name):
+            elif not self._memo.get(value.text, True) and not _may_be_secret(value.field):
                 continue
             if id(value) not in covered:
                 # A part of a placeholder may look like something that it is not.
@@ -228,7 +229,9 @@ class Finder:
             if text != "0" and any(run_search(pattern.spans, text) for pattern in self._patterns):
                 yield Found("pattern", "", (value.span(0, len(text)),), fixed="0")
             return
-        if field.kind == "string" and self._is_secret_field(field.name, text):
+        if field.kind == "string" and (
+            self._is_secret_field(field.name, text) or not _SETTINGS.isdisjoint(field.path)
+        ):
             span = value.span(0, len(text))
             yield from _unless_placeholder(f"field {field.name!r}", text, span)
         for secret in self._inside(field, text, depth):
@@ -359,6 +362,11 @@ class _Searched:
         return [view for view in (self.escapes, self.percent) if view is not None]
 
 
+def _may_be_secret(field: Field) -> bool:
+    """Whether a value could be secret because of the names of its fields."""
+    return may_name_secret(field.name) or not _SETTINGS.isdisjoint(field.path)
+
+
 def _is_word_of_api(field: Field, secret: str) -> bool:
     """Whether a secret that is known from elsewhere is none here: a model's name never is, and the
     name of a field only if it looks like a key itself."""
@@ -370,6 +378,10 @@ def _is_word_of_api(field: Field, secret: str) -> bool:
 _MODELS = frozenset(("model", "modelid", "modelversion"))
 _OF_PRIVATE_KEY = frozenset(("d", "p", "q", "dp", "dq", "qi", "k"))
 """Fields of a JSON Web Key that are secret (RFC 7518, section 6)."""
+
+_SETTINGS = frozenset(NAMES["settings of services"])
+"""Fields with addresses and names from within a service, which it shows by accident: xAI's sessions
+have them."""
 
 _SHORTEST = 6
 _LONGEST_REPEATED, _MOST_REPEATED = 4096, 20_000

@@ -96,6 +96,7 @@ _STRONG = re.compile(
 )
 _WEAK = re.compile(
     r"(?:secret|token|credentials?|authorization|cookie|connectionstring|key|auth)\Z"
+    r"|\A(?:new)?handle\Z"  # with which a client resumes a session of Gemini Live
 )
 # Names that end like a secret's and hold none: of a place in a list, of a row, of an object in a
 # store, of what a tokenizer knows. A public key is public, and an idempotency key opens nothing.

@@ -130,6 +130,19 @@ def base64_runs(text: str) -> Iterator[Base64Run]:
             yield Base64Run(found.start(), found.end(), inner, url_safe, len(found[0]) % 4 == 0)
 
 
+_LONG = 2048
+_ENCODED = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+def is_sound(text: str) -> bool:
+    """Whether a text is nothing but long base64 of bytes that are no text, as sound and pictures
+    are. A voice session has megabytes of it each minute, and what looks like a key is none."""
+    if len(text) < _LONG or _ENCODED.fullmatch(text) is None:
+        return False
+    begin = base64.b64decode(text[:_LONG])
+    return b"\0" in begin or _decode_run(text[:_LONG], url_safe=False, cut=True) is None
+
+
 _BEFORE = 32
 _STANDARD = re.compile(r"[+/]")
 _URL_SAFE = re.compile(r"[-_]")
