@@ -76,6 +76,8 @@ def message_changes(
     """
     if not (isinstance(expected, dict | list) and isinstance(sent, dict | list)):
         return _plain_changes(expected, sent, ignore)
+    if isinstance(expected, dict) and isinstance(sent, dict):
+        sent = _with_names_of(expected, sent)
     wanted, given = dict(strings(expected)), dict(strings(sent))
     changes: list[str] = []
     apart: set[_Path] = set()  # what is compared here, or not at all
@@ -100,6 +102,16 @@ def message_changes(
         problem = check_partial("message", *(normal_value(ignore, value) for value in (old, new)))
         return (*changes, *([problem] if problem else []))
     return (*changes, *request_changes(old, new, ignore))
+
+
+def _with_names_of(expected: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """A message with the names of another one at its top: Google's SDK for Python writes
+    `client_content` where the one for Node writes `clientContent`, and its services read both."""
+    names = {name.replace("_", "").lower(): name for name in expected}
+    return {
+        name if name in expected else names.get(name.replace("_", "").lower(), name): value
+        for name, value in sent.items()
+    }
 
 
 def _plain_changes(expected: Any, sent: Any, ignore: Ignored) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ def _ids() -> SocketIds:
         ({"call_id": "late_1"}, {"call_id": "any"}),
         ({"audio": _SILENCE}, {"audio": _LOUD}),
         ({"a": None, "b": 1}, {"b": 1}),
+        ({"clientContent": {"turns": []}}, {"client_content": {"turns": []}}),
+        ({"realtime_input": {"text": "a"}}, {"realtimeInput": {"text": "a"}}),
         ("hello", "hello"),
         (b"abc", b"abc"),
         ("<3 bytes>", b"abc"),
