@@ -27,6 +27,21 @@ Fields = Mapping[str, Any]
 
 
 @record
+class Feature:
+    """Something that requests may say beside their neutral form.
+
+    Args:
+        put: the body with it, from a body without.
+        find: what a body says of it; None where it says nothing. What `put` wrote, it finds.
+        origin: who has to understand the value, where it means nothing to others; "": everyone.
+    """
+
+    put: Callable[[Json, Any], Json]
+    find: Callable[[Fields], Any]
+    origin: str = ""
+
+
+@record
 class ClientRequests:
     """The requests of one API's clients, and where they are sent.
 
@@ -60,6 +75,8 @@ class ClientRequests:
             turn of a history, as it was streamed; None if it does not, or if that is not certain.
             The turn calls tools, and their results follow.
         image_mistake: the same of the images that the model made in that turn, whatever follows.
+        features: what requests may say besides, by names that APIs with the same have in common.
+        further_headers: headers that a client may send besides, and that change the answer.
     """
 
     write: Callable[[Request, Parameters], Json]
@@ -79,6 +96,8 @@ class ClientRequests:
     hosted_results: Callable[[Fields], frozenset[str]] = lambda _: frozenset()
     opaque_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None
     image_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None
+    features: Mapping[str, Feature] = field(default_factory=dict)
+    further_headers: Mapping[str, str] = field(default_factory=dict)
 
     def path_of(self, model: str, *, stream: bool = True) -> str:
         """The path and query of a request for an answer of a model."""
@@ -189,6 +208,44 @@ FormMistake = tuple[str, bool]
 """What of a stream is against the form of its API, and whether clients lose content by it."""
 
 
+WayPart = Literal[
+    "text",
+    "refusal",
+    "reasoning",
+    "signatures",
+    "calls",
+    "ids",
+    "citations",
+    "finish",
+    "usage",
+    "total tokens",
+    "role",
+    "answer id",
+]
+"""The part of an answer that clients read in several ways."""
+
+
+@record
+class Way:
+    """One way in which documented clients read a part of a whole answer.
+
+    Args:
+        name: of the way, such as `the deltas`.
+        value: what is read: a text; of calls the name and the arguments of each; of ids,
+            signatures and citations one text each; of usage counts.
+        of: what of the part, such as one block; only ways of the same agree.
+    """
+
+    part: WayPart
+    name: str
+    value: Any
+    of: str = ""
+
+
+NamedEvent = tuple[str, Fields]
+"""The name of an event in its frame, "" for none, and its object."""
+
+
 @record
 class StreamEvents:
     """The parts that can be read from one event of one API, and changed in it, without the events
@@ -205,6 +262,8 @@ class StreamEvents:
             where the neutral finish does not follow from it.
         mistakes: what of a whole stream is against the form that the API documents: how parts open
             and close, and which event belongs to which.
+        ways: every way in which documented clients read a whole answer: all that have one part
+            agree. A body is one event, in the envelope of its API.
     """
 
     is_end: Callable[[Fields], bool]
@@ -213,6 +272,7 @@ class StreamEvents:
     model_path: str = ""
     finish_path: str = ""
     mistakes: Callable[[Sequence[Fields]], Iterable[FormMistake]] = lambda _: ()
+    ways: Callable[[Sequence[NamedEvent]], Iterable[Way]] = lambda _: ()
 
 
 @record

@@ -7,7 +7,7 @@ Gemini calls without ids. A writer first brings it into the form of its API.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, groupby
 from typing import Any
@@ -15,8 +15,15 @@ from typing import Any
 from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request, SentFile
 from mockllm.core.turn import ToolCall
 from mockllm.wire.protocols.base import dumps
-from mockllm.wire.protocols.records import Json, with_messages
-from mockllm.wire.protocols.values import array, base64_bytes, sendable_value, whole
+from mockllm.wire.protocols.records import Feature, Fields, Json, with_messages
+from mockllm.wire.protocols.values import (
+    array,
+    base64_bytes,
+    mapping,
+    objects,
+    sendable_value,
+    whole,
+)
 
 # Histories
 
@@ -132,6 +139,73 @@ def without_ids(messages: Sequence[Message]) -> list[Message]:
         replace(message, call_id="", calls=tuple(replace(call, id="") for call in message.calls))
         for message in messages
     ]
+
+
+# Features
+
+
+def field_feature(*path: str) -> Feature:
+    """The feature of a field, by the names that lead to it."""
+
+    def put(body: Json, value: Any) -> Json:
+        for name in reversed(path[1:]):
+            value = {name: value}
+        return {**body, path[0]: value}
+
+    def find(body: Fields) -> Any:
+        value: Any = body
+        for name in path:
+            value = mapping(value).get(name)
+        return value
+
+    return Feature(put, find)
+
+
+def strict_tools(inner: str = "") -> Feature:
+    """The feature that arguments follow the schema of their tool: `strict` of each.
+
+    Args:
+        inner: the field of a tool that has it; "": the tool itself.
+    """
+
+    def put(body: Json, value: Any) -> Json:
+        said = {"strict": value}
+        tools = [
+            {**tool, **({inner: {**tool[inner], **said}} if inner else said)}
+            for tool in objects(body.get("tools"))
+        ]
+        return {**body, "tools": tools}
+
+    def find(body: Fields) -> Any:
+        tools = objects(body.get("tools"))
+        found = [mapping(tool.get(inner, tool) if inner else tool).get("strict") for tool in tools]
+        return found[0] if found and all(value == found[0] for value in found) else None
+
+    return Feature(put, find)
+
+
+def with_content(
+    body: Json, content: Sequence[Json], messages: str, role: str, contents: str
+) -> Json:
+    """The body with contents at the begin of the last message of a role.
+
+    Args:
+        messages, contents: the names of the lists of messages, and of contents in one.
+    """
+    given = list(body[messages])
+    for at in range(len(given) - 1, -1, -1):
+        if given[at]["role"] == role:
+            own = given[at][contents]
+            own = [{"type": "text", "text": own}] if isinstance(own, str) else own
+            given[at] = {**given[at], contents: [*content, *own]}
+            break
+    return {**body, messages: given}
+
+
+def contents_in(body: Fields, messages: str, contents: str) -> Iterator[Json]:
+    """The contents of all messages of a body."""
+    for message in objects(body.get(messages)):
+        yield from objects(message.get(contents))
 
 
 # Files

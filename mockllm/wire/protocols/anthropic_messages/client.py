@@ -14,10 +14,12 @@ from mockllm.core.request import Message, OfferedTool, Parameters, Request, Sent
 from mockllm.core.text import display
 from mockllm.core.turn import Opaque, Reasoning, Turn
 from mockllm.wire.protocols.anthropic_messages.blocks import signature_of
-from mockllm.wire.protocols.records import ClientRequests, Fields, Json
+from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
 from mockllm.wire.protocols.values import array, mapping, objects, tool_schema
 from mockllm.wire.protocols.writing import (
     arguments_value,
+    contents_in,
+    field_feature,
     history_appender,
     is_url,
     joined_answers,
@@ -26,6 +28,8 @@ from mockllm.wire.protocols.writing import (
     pair_results,
     parameter_fields,
     read_parameters,
+    strict_tools,
+    with_content,
     with_function_tools,
 )
 
@@ -227,6 +231,21 @@ def _latest_blocks(request: Request) -> Iterator[Fields]:
             return
 
 
+def _reasoning_feature(kind: str, *names: str) -> Feature:
+    """The feature of blocks of a kind in the history: the values of these fields of each."""
+
+    def put(body: Json, values: Sequence[Sequence[str]]) -> Json:
+        blocks = [{"type": kind, **dict(zip(names, value, strict=True))} for value in values]
+        return with_content(body, blocks, "messages", "assistant", "content")
+
+    def find(body: Fields) -> object:
+        blocks = contents_in(body, "messages", "content")
+        own = [block for block in blocks if block.get("type") == kind]
+        return [[block.get(name) for name in names] for block in own] or None
+
+    return Feature(put, find, "claude")
+
+
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
@@ -239,4 +258,11 @@ CLIENT = ClientRequests(
     stream_field="stream",
     arguments_are_values=True,
     opaque_mistake=_opaque_mistake,
+    features={
+        "end user": field_feature("metadata", "user_id"),
+        "strict tools": strict_tools(),
+        "signatures": _reasoning_feature("thinking", "thinking", "signature"),
+        "redacted": _reasoning_feature("redacted_thinking", "data"),
+    },
+    further_headers={"anthropic-beta": "interleaved-thinking-2025-05-14"},
 )

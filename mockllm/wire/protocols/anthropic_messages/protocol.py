@@ -13,6 +13,7 @@ from mockllm.wire.protocols.anthropic_messages.decoder import Decoder, decode_bo
 from mockllm.wire.protocols.anthropic_messages.encoder import Encoder, encode_body
 from mockllm.wire.protocols.anthropic_messages.form import mistakes
 from mockllm.wire.protocols.anthropic_messages.request import options, parse
+from mockllm.wire.protocols.anthropic_messages.ways import ways
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.decoding import projection
 from mockllm.wire.protocols.values import mapped_text
@@ -48,6 +49,7 @@ PROTOCOL = WireProtocol(
         id_path="message.id",
         model_path="message.model",
         mistakes=mistakes,
+        ways=ways,
     ),
     fields=records.FieldNames(
         fragments=frozenset({"input", "partial_json", "text", "thinking"}),

@@ -16,10 +16,12 @@ from mockllm.core.request import Message, OfferedTool, Parameters, Request, Sent
 from mockllm.core.text import display
 from mockllm.core.turn import Opaque, Part, Reasoning, Turn
 from mockllm.wire.protocols.base import dumps
-from mockllm.wire.protocols.records import ClientRequests, Fields, Json
+from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
 from mockllm.wire.protocols.values import json_object, mapping, objects, string, tool_schema
 from mockllm.wire.protocols.writing import (
     arguments_value,
+    contents_in,
+    field_feature,
     history_appender,
     joined_answers,
     known_type,
@@ -27,6 +29,7 @@ from mockllm.wire.protocols.writing import (
     pair_results,
     parameter_fields,
     read_parameters,
+    with_content,
     with_function_tools,
 )
 
@@ -216,6 +219,35 @@ def _latest_reasoning(request: Request) -> Iterator[Fields]:
             return
 
 
+def _put_reasoning(body: Json, pairs: Sequence[Sequence[str]]) -> Json:
+    texts = [{"text": text, "signature": signature} for text, signature in pairs]
+    return _with_reasoning(body, [{"reasoningText": text} for text in texts])
+
+
+def _put_redacted(body: Json, values: Sequence[Sequence[str]]) -> Json:
+    return _with_reasoning(body, [{"redactedContent": data} for (data,) in values])
+
+
+def _with_reasoning(body: Json, contents: Sequence[Json]) -> Json:
+    blocks = [{"reasoningContent": content} for content in contents]
+    return with_content(body, blocks, "messages", "assistant", "content")
+
+
+def _reasoning_texts(body: Fields) -> object:
+    texts = [mapping(content.get("reasoningText")) for content in _reasoning_contents(body)]
+    return [[text.get("text"), text.get("signature")] for text in texts if text] or None
+
+
+def _redacted(body: Fields) -> object:
+    values = (content.get("redactedContent") for content in _reasoning_contents(body))
+    return [[value] for value in values if value] or None
+
+
+def _reasoning_contents(body: Fields) -> Iterator[Fields]:
+    for content in contents_in(body, "messages", "content"):
+        yield mapping(content.get("reasoningContent"))
+
+
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
@@ -227,4 +259,9 @@ CLIENT = ClientRequests(
     tool_fields=("toolConfig",),
     arguments_are_values=True,
     opaque_mistake=_opaque_mistake,
+    features={
+        "metadata": field_feature("requestMetadata"),
+        "signatures": Feature(_put_reasoning, _reasoning_texts, "claude"),
+        "redacted": Feature(_put_redacted, _redacted, "claude"),
+    },
 )

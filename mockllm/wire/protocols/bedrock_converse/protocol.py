@@ -14,6 +14,7 @@ from mockllm.wire.protocols.bedrock_converse.encoder import Encoder, encode_body
 from mockllm.wire.protocols.bedrock_converse.form import mistakes
 from mockllm.wire.protocols.bedrock_converse.request import count_tokens, options, parse
 from mockllm.wire.protocols.bedrock_converse.union import UNION, is_error
+from mockllm.wire.protocols.bedrock_converse.ways import ways
 from mockllm.wire.protocols.decoding import projection
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import mapped_text, mapping, objects
@@ -69,6 +70,7 @@ PROTOCOL = WireProtocol(
         is_end=lambda event: "messageStop" in event or any(map(is_error, event)),
         map_text=mapped_text(lambda name, _: name == "text", frozenset({"input", "citation"})),
         mistakes=mistakes,
+        ways=ways,
     ),
     fields=records.FieldNames(
         fragments=frozenset({"input", "text"}),

@@ -14,6 +14,7 @@ from mockllm.wire.protocols.cohere.encoder import Encoder, encode_body
 from mockllm.wire.protocols.cohere.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.cohere.fields import answer_id, write_finish
 from mockllm.wire.protocols.cohere.request import options, parse
+from mockllm.wire.protocols.cohere.ways import ways
 from mockllm.wire.protocols.decoding import projection
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import mapped_text
@@ -53,6 +54,7 @@ PROTOCOL = WireProtocol(
         is_end=lambda event: event.get("type") == "message-end" or bool(event.get("error")),
         map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"citations", "logprobs"})),
         id_path="id",
+        ways=ways,
     ),
     fields=records.FieldNames(
         fragments=_TEXT | {"arguments"},

@@ -17,9 +17,10 @@ from mockllm.core.text import display, quantity
 from mockllm.core.turn import Media, ToolCall, Turn
 from mockllm.wire.protocols.gemini.fields import signature_of
 from mockllm.wire.protocols.gemini_common import get, write_contents, write_function
-from mockllm.wire.protocols.records import ClientRequests, Fields, Json
+from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
 from mockllm.wire.protocols.values import array, objects
 from mockllm.wire.protocols.writing import (
+    contents_in,
     joined_answers,
     pair_results,
     parameter_fields,
@@ -177,6 +178,25 @@ def _next_body(
     return {**body, "contents": [*body["contents"], model, user]}
 
 
+def _put_signatures(body: Json, pairs: Sequence[Sequence[str]]) -> Json:
+    """The body with the signatures of the parts that the model made last; their thoughts do not go
+    back."""
+    contents = list(body["contents"])
+    at = max(at for at, content in enumerate(contents) if content["role"] == "model")
+    parts = list(contents[at]["parts"])
+    calls = [number for number, part in enumerate(parts) if "functionCall" in part]
+    for number, (_, signature) in zip(calls or range(len(parts)), pairs, strict=False):
+        parts[number] = {**parts[number], "thoughtSignature": signature_of(signature)}
+    contents[at] = {**contents[at], "parts": parts}
+    return {**body, "contents": contents}
+
+
+def _signatures(body: Fields) -> object:
+    parts = contents_in(body, "contents", "parts")
+    found = (part.get("thoughtSignature", part.get("thought_signature")) for part in parts)
+    return [["", value] for value in found if isinstance(value, str)] or None
+
+
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, partial(get, get(body, "generationConfig"))),
@@ -191,4 +211,5 @@ CLIENT = ClientRequests(
     may_lack_call_ids=lambda _: True,
     opaque_mistake=_opaque_mistake,
     image_mistake=_image_mistake,
+    features={"signatures": Feature(_put_signatures, _signatures, "google")},
 )

@@ -23,6 +23,7 @@ from mockllm.wire.protocols.gemini.encoder import Encoder, encode_body, response
 from mockllm.wire.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.gemini.fields import FINISHES, Options
 from mockllm.wire.protocols.gemini.request import model_of, options, parse
+from mockllm.wire.protocols.gemini.ways import ways
 from mockllm.wire.protocols.gemini_common import get, messages, text_of
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import mapped_text, objects, string
@@ -121,6 +122,7 @@ PROTOCOL = WireProtocol(
         ),
         id_path="responseId",
         model_path="modelVersion",
+        ways=ways,
     ),
     fields=records.FieldNames(
         fragments=frozenset({"text"}),

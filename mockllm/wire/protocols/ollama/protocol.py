@@ -13,6 +13,7 @@ from mockllm.wire.protocols.ollama.decoder import Decoder, decode_body
 from mockllm.wire.protocols.ollama.encoder import Encoder, encode_body, is_end
 from mockllm.wire.protocols.ollama.objects import DURATIONS, Options
 from mockllm.wire.protocols.ollama.request import options, parse
+from mockllm.wire.protocols.ollama.ways import ways
 from mockllm.wire.protocols.values import mapped_text
 
 _TEXT = frozenset({"content", "response", "thinking"})
@@ -45,6 +46,7 @@ PROTOCOL = WireProtocol(
         is_end=is_end,
         map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"arguments"})),
         model_path="model",
+        ways=ways,
     ),
     fields=records.FieldNames(
         fragments=_TEXT,

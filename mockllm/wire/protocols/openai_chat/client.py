@@ -11,16 +11,18 @@ from mockllm.wire.protocols.openai_common import (
     sent_audio,
     sent_document,
 )
-from mockllm.wire.protocols.records import ClientRequests, Fields, Json
-from mockllm.wire.protocols.values import function_tool
+from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
+from mockllm.wire.protocols.values import function_tool, objects
 from mockllm.wire.protocols.writing import (
     custom_names,
     data_url,
+    field_feature,
     history_appender,
     joined_answers,
     pair_results,
     parameter_fields,
     read_parameters,
+    strict_tools,
 )
 
 _NAMES = {
@@ -124,6 +126,25 @@ def _tool_choice(choice: str, custom: frozenset[str]) -> Json:
     return {"tool_choice": {"type": form, form: {"name": choice}}}
 
 
+def _as_developer(body: Json, _value: object) -> Json:
+    """The system messages as those of the developer, whose name newer models have for it."""
+    messages = [
+        {**message, "role": "developer"} if message["role"] == "system" else message
+        for message in body["messages"]
+    ]
+    return {**body, "messages": messages}
+
+
+def _name_user(body: Json, name: str) -> Json:
+    *earlier, last = body["messages"]
+    return {**body, "messages": [*earlier, {**last, "name": name}]}
+
+
+def _user_name(body: Fields) -> object:
+    users = [message for message in objects(body.get("messages")) if message.get("role") == "user"]
+    return users[-1].get("name") if users else None
+
+
 CLIENT = ClientRequests(
     write=_write,
     parameters=_parameters,
@@ -137,4 +158,11 @@ CLIENT = ClientRequests(
     usage={"stream_options": {"include_usage": True}},
     # `functions`, deprecated in favour of `tools` in 2023, has no call ids.
     may_lack_call_ids=lambda body: "functions" in body,
+    features={
+        "developer": Feature(_as_developer, lambda _: None),
+        "user name": Feature(_name_user, _user_name),
+        "end user": field_feature("user"),
+        "metadata": field_feature("metadata"),
+        "strict tools": strict_tools("function"),
+    },
 )

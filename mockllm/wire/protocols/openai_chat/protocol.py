@@ -19,6 +19,7 @@ from mockllm.wire.protocols.openai_chat.fields import answer_id, move_reasoning,
 from mockllm.wire.protocols.openai_chat.files import FILES
 from mockllm.wire.protocols.openai_chat.form import mistakes
 from mockllm.wire.protocols.openai_chat.request import Options, options, parse
+from mockllm.wire.protocols.openai_chat.ways import ways
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import mapped_text
 
@@ -78,6 +79,7 @@ PROTOCOL = WireProtocol(
         id_path="id",
         model_path="model",
         mistakes=mistakes,
+        ways=ways,
     ),
     fields=records.FieldNames(
         # Services send reasoning as `reasoning` or `thinking` too; custom tools have an `input`.

@@ -9,7 +9,7 @@ from mockllm.core.request import Message, Parameters, Request
 from mockllm.core.turn import ToolCall
 from mockllm.wire.protocols.openai_completions.prompts import next_prompt, written_conversation
 from mockllm.wire.protocols.records import ClientRequests, Json
-from mockllm.wire.protocols.writing import parameter_fields, read_parameters
+from mockllm.wire.protocols.writing import field_feature, parameter_fields, read_parameters
 
 _OF_VLLM = ("min_tokens", "ignore_eos")
 _NAMES = {name: name for name in ("max_tokens", "temperature", "top_p", "stop", "seed", *_OF_VLLM)}
@@ -43,4 +43,5 @@ CLIENT = ClientRequests(
     headers={"authorization": "Bearer mock-key"},
     stream_field="stream",
     usage={"stream_options": {"include_usage": True}},
+    features={"end user": field_feature("user")},
 )

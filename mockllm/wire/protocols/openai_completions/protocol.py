@@ -13,6 +13,7 @@ from mockllm.wire.protocols.openai_completions.decoder import Decoder, decode_bo
 from mockllm.wire.protocols.openai_completions.encoder import Encoder, encode_body
 from mockllm.wire.protocols.openai_completions.fields import answer_id
 from mockllm.wire.protocols.openai_completions.request import Options, options, parse
+from mockllm.wire.protocols.openai_completions.ways import ways
 from mockllm.wire.protocols.values import mapped_text
 
 PROTOCOL = WireProtocol(
@@ -49,6 +50,7 @@ PROTOCOL = WireProtocol(
         map_text=mapped_text(lambda name, _: name == "text", frozenset({"logprobs"})),
         id_path="id",
         model_path="model",
+        ways=ways,
     ),
     fields=records.FieldNames(
         fragments=frozenset({"text"}),

@@ -15,15 +15,17 @@ from mockllm.core.text import display
 from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.wire.protocols.openai_common import json_schema_format, sent_document
 from mockllm.wire.protocols.openai_responses.parts import CALLS
-from mockllm.wire.protocols.records import ClientRequests, Fields, Json
+from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
 from mockllm.wire.protocols.values import array, function_tool, objects
 from mockllm.wire.protocols.writing import (
     custom_names,
     data_url,
+    field_feature,
     is_url,
     pair_results,
     parameter_fields,
     read_parameters,
+    strict_tools,
 )
 
 _NAMES = {
@@ -183,6 +185,50 @@ def _hosted_results(body: Fields) -> frozenset[str]:
     )
 
 
+def _as_developer(body: Json, _value: object) -> Json:
+    """The instructions as a message of the developer."""
+    rest = {name: value for name, value in body.items() if name != "instructions"}
+    message = {"type": "message", "role": "developer", "content": body["instructions"]}
+    return {**rest, "input": [message, *_input_items(body)]}
+
+
+def _input_items(body: Fields) -> list[Json]:
+    given = body.get("input")
+    if isinstance(given, str):
+        return [{"type": "message", "role": "user", "content": given}]
+    return objects(given)
+
+
+def _put_reasoning(body: Json, pairs: Sequence[Sequence[str]]) -> Json:
+    """The body with reasoning items, each of its summary and its encrypted content, before what the
+    model did last."""
+    items = _input_items(body)
+    reasoning = [
+        {
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": text}] if text else [],
+            "encrypted_content": encrypted,
+        }
+        for text, encrypted in pairs
+    ]
+    own = [at for at, item in enumerate(items) if _is_models(item)]
+    at = own[-1] if own else len(items)
+    while at - 1 in own:
+        at -= 1
+    return {**body, "input": [*items[:at], *reasoning, *items[at:]]}
+
+
+def _is_models(item: Fields) -> bool:
+    return item.get("type") in CALLS or item.get("role") == "assistant"
+
+
+def _reasoning_items(body: Fields) -> object:
+    items = [item for item in _input_items(body) if item.get("type") == "reasoning"]
+    texts = ["".join(text["text"] for text in objects(item.get("summary"))) for item in items]
+    encrypted = [item.get("encrypted_content") for item in items]
+    return [list(pair) for pair in zip(texts, encrypted, strict=True)] or None
+
+
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, body.get),
@@ -195,4 +241,11 @@ CLIENT = ClientRequests(
     stream_field="stream",
     hosted_results=_hosted_results,
     opaque_mistake=_opaque_mistake,
+    features={
+        "developer": Feature(_as_developer, lambda _: None),
+        "end user": field_feature("user"),
+        "metadata": field_feature("metadata"),
+        "strict tools": strict_tools(),
+        "signatures": Feature(_put_reasoning, _reasoning_items, "openai"),
+    },
 )

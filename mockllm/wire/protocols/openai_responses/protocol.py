@@ -18,6 +18,7 @@ from mockllm.wire.protocols.openai_responses.objects import (
 from mockllm.wire.protocols.openai_responses.recorded_socket import recorded_exchanges
 from mockllm.wire.protocols.openai_responses.request import options, parse
 from mockllm.wire.protocols.openai_responses.socket import ResponsesConversation
+from mockllm.wire.protocols.openai_responses.ways import ways
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import mapped_text
 
@@ -70,6 +71,7 @@ PROTOCOL = WireProtocol(
         id_path="response.id",
         model_path="response.model",
         mistakes=mistakes,
+        ways=ways,
     ),
     fields=records.FieldNames(
         fragments=frozenset({"arguments", "content", "delta", "input", "refusal", "text"}),
