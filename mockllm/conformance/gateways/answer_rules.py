@@ -12,18 +12,21 @@ from mockllm.checking.outcome import TOKEN_COUNTS
 from mockllm.checking.resilience.rule_verdicts import Finding
 from mockllm.checking.rules import Cost
 from mockllm.conformance.gateways.cases import GatewayCase
-from mockllm.conformance.gateways.reading import Reading, stream_mistakes
+from mockllm.conformance.gateways.reading import Reading, answer_ways, stream_mistakes
 from mockllm.core.errors import RequestError
 from mockllm.core.text import shorten
-from mockllm.core.turn import ToolCall, Turn
+from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.play.replay.sessions.exchange import Exchange
-from mockllm.wire.protocols.records import Json
+from mockllm.wire.protocols.records import Json, Way
 from mockllm.wire.protocols.values import json_object
 
 INCREMENTAL = 0.6
 """The least part of the time that an answer takes upstream in which it arrives at the client."""
 
 _LONGEST = 600
+
+OVERLOADED = 529
+"""A status that some services answer with in place of 503."""
 
 SOON = 1.0
 """Seconds after which a client that has left is to be gone upstream."""
@@ -37,6 +40,7 @@ class Observed:
         body: of the client's request.
         exchanges: the requests of the case upstream, each with what was sent.
         tries: how many requests upstream one request of a client may cause, where they fail.
+        second: the same of the second request, which sends back what came out of the first one.
     """
 
     case: GatewayCase
@@ -44,6 +48,7 @@ class Observed:
     reading: Reading
     exchanges: tuple[Exchange, ...]
     tries: int = 1
+    second: Observed | None = None
 
 
 Mistakes = Iterator[tuple[str, Cost | None]]
@@ -74,6 +79,17 @@ def answer_findings(seen: Observed, like: Observed | None) -> Iterator[Finding]:
     yield from findings(_rules(seen, like))
 
 
+def is_unasked_body(seen: Observed) -> bool:
+    """Whether a body came in place of a stream, and no error."""
+    fails = seen.case.error is not None or seen.case.expected.error is not None
+    return seen.reading.ending == "body" and not fails
+
+
+def delivery_findings(seen: Observed) -> Iterator[Finding]:
+    """The finding about whether an answer arrives, whatever it says."""
+    yield from findings([("answer-delivered", _delivery(seen.reading))])
+
+
 def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Mistakes]]:
     """The rules that a case can judge."""
     case, reading = seen.case, seen.reading
@@ -85,16 +101,27 @@ def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Mistake
         yield "error-kept", _http_error(case, reading)
         return
     expected = case.expected
+    if is_unasked_body(seen):
+        yield "answer-delivered", _delivery(reading)
+        return
     if case.breaks_off:
         yield "upstream-cut-reported", _cut(case, expected, reading)
     elif expected.error is not None:
         yield "error-kept", _stream_error(expected.error.message, reading)
+    elif case.may_lose_end and reading.ending != "whole":
+        yield (
+            "answer-delivered",
+            iter([("it never ends", None)] if reading.ending == "late" else []),
+        )
     else:
         yield "answer-delivered", _delivery(reading)
         if reading.ending in ("whole", "unfinished"):
             yield from _content_rules(case, expected, reading)
+    form = list(_form(case, reading))
     if case.request.stream and reading.ending != "refused":
-        yield "stream-valid", _form(case, reading)
+        yield "stream-valid", iter(form)
+    if reading.ways and not any(cost is None for _, cost in form):  # they follow from the form
+        yield "readings-agree", _disagreements(case, reading)
     if case.paced:
         yield "delivered-as-it-comes", _delays(seen)
     if like is not None and like.reading.ending == "whole":
@@ -111,6 +138,41 @@ def _form(case: GatewayCase, reading: Reading) -> Mistakes:
             yield text, None if loses_content else "wrong metadata"
 
 
+def _disagreements(case: GatewayCase, reading: Reading) -> Mistakes:
+    """Parts of an answer that clients of the API read differently. A gateway between two equal APIs
+    may hand on what its upstream sent so."""
+    down, up = case.pair.protocols
+    found = _by_value(reading.ways)
+    if found and down is up:
+        data = b"".join(case.answer.data)
+        sent = {key for key, _ in _by_value(answer_ways(data, up, up.usual))}
+        found = [(key, values) for key, values in found if key not in sent]
+    for (part, _), values in found:
+        texts = (f"{value} by {' and '.join(names)}" for value, names in values.items())
+        yield f"{part}: {'; '.join(texts)}", _PART_COSTS.get(part, "wrong metadata")
+
+
+_PART_COSTS: Mapping[str, Cost] = {
+    "calls": "wrong call",
+    **dict.fromkeys(("text", "refusal", "reasoning", "signatures", "citations"), "data lost"),
+}
+
+
+def _by_value(ways: Iterable[Way]) -> list[tuple[tuple[str, str], dict[str, list[str]]]]:
+    """The parts of an answer of which ways disagree, each with the ways that read each value."""
+    parts: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for way in ways:
+        values = parts.setdefault((way.part, way.of), {})
+        values.setdefault(_way_value(way), []).append(way.name)
+    return [(part, values) for part, values in parts.items() if len(values) > 1]
+
+
+def _way_value(way: Way) -> str:
+    if way.part == "calls":
+        return _call_list([f"{name} {canonical_text(text or '{}')}" for name, text in way.value])
+    return format_value(list(way.value) if isinstance(way.value, tuple) else way.value)
+
+
 # Whole answers
 
 
@@ -118,6 +180,8 @@ def _delivery(reading: Reading) -> Mistakes:
     match reading.ending:
         case "whole":
             return
+        case "body":
+            yield f"the client cannot read the answer: {reading.problem}", "data lost"
         case "unfinished":
             end = f": {reading.problem}" if reading.problem else ""
             yield f"the answer has no end{end}", "wrong metadata"
@@ -142,6 +206,8 @@ def _content_rules(
         yield "text-kept", _texts(expected, got)
     if expected.reasoning or got.reasoning:
         yield "reasoning-kept", _reasoning(case, expected, got)
+    if case.may_lose_end:
+        return
     yield "finish-kept", _finish(case, expected, got)
     if expected.usage is not None:
         yield "usage-kept", _usage(expected, got)
@@ -182,6 +248,9 @@ def _ids(expected: Sequence[ToolCall], got: Sequence[ToolCall]) -> Mistakes:
 
 def _texts(expected: Turn, got: Turn) -> Mistakes:
     """A refusal may come as a text: APIs differ in having a place for it, and clients show both."""
+    lost = (Counter(_sources(expected)) - Counter(_sources(got))).elements()
+    for source in lost:
+        yield f"lost the citation of {format_value(source)}", None
     if expected.text + expected.refusal == got.text + got.refusal:
         return
     for name in ("text", "refusal"):
@@ -190,19 +259,26 @@ def _texts(expected: Turn, got: Turn) -> Mistakes:
             yield f"the {name} is {format_value(have)}, not {format_value(want)}", None
 
 
+def _sources(turn: Turn) -> Iterator[str]:
+    """The addresses of the pages that a text cites; APIs differ in how they name other sources."""
+    for part in turn.parts:
+        if isinstance(part, Text):
+            yield from (cite.url for cite in part.citations if "://" in cite.url)
+
+
 def _reasoning(case: GatewayCase, expected: Turn, got: Turn) -> Mistakes:
     if expected.reasoning != got.reasoning:
         have, want = format_value(got.reasoning), format_value(expected.reasoning)
         yield f"the reasoning is {have}, not {want}", None
     # An encoder signs reasoning that has no signature; the upstream did not send that one.
-    sent = set(_signatures(case.answered))
-    lost = (Counter(_signatures(expected)) - Counter(_signatures(got))).elements()
+    sent = set(signatures(case.answered))
+    lost = (Counter(signatures(expected)) - Counter(signatures(got))).elements()
     for signature in lost:
         if signature in sent:
             yield f"lost the signature {format_value(signature)}", None
 
 
-def _signatures(turn: Turn) -> Iterator[str]:
+def signatures(turn: Turn) -> Iterator[str]:
     """The signatures of all parts: Gemini signs the call after the reasoning."""
     return filter(None, (getattr(part, "signature", None) for part in turn.parts))
 
@@ -217,6 +293,9 @@ def _finish(case: GatewayCase, expected: Turn, got: Turn) -> Mistakes:
         accepted.add("stop")
     if got.finish not in accepted:
         yield f"it ended by {got.finish or 'nothing'}, not by {expected.finish}", None
+    elif expected.stop_sequence != got.stop_sequence and expected.stop_sequence is not None:
+        what = format_value(expected.stop_sequence)
+        yield f"the stop sequence is {format_value(got.stop_sequence)}, not {what}", None
 
 
 _CHOICES = ("auto", "none", "required")
@@ -288,7 +367,9 @@ def _http_error(case: GatewayCase, reading: Reading) -> Mistakes:
     if error is None:
         yield from _hidden_error(wanted, reading, f"status {sent.status}")
         return
-    if error.status != sent.status:
+    down, up = case.pair.protocols
+    accepted = {sent.status} | ({503} if sent.status == OVERLOADED and down is not up else set())
+    if error.status not in accepted:
         yield f"status {sent.status} comes as {error.status}", "wrong metadata"
     yield from _message(wanted, reading)
     if wanted in reading.error_message:
@@ -345,9 +426,9 @@ def _hidden_error(wanted: str, reading: Reading, what: str) -> Mistakes:
             yield f"{what} comes as an error in a stream with status 200", "wrong metadata"
             if wanted not in reading.error_message:
                 yield f"the message is {format_value(reading.error_message)}", "wrong metadata"
-        case "unfinished" if wanted.encode() in reading.reply.body:
+        case "unfinished" | "body" if wanted.encode() in reading.reply.body:
             yield f"{what} is sent in a form that clients of the API do not read", None
-        case "unfinished":
+        case "unfinished" | "body":
             yield f"{what} comes as an answer without an end", "cut unreported"
         case "late":
             yield f"{what}: the client still waits", "unreliable"

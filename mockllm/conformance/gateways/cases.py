@@ -5,9 +5,9 @@ It reads `cases.yaml`, where they stand, and the answers that they share, in `an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, cast
 
 from mockllm.checking.cases.build import changes, first_answer
 from mockllm.checking.cases.compile import forms
@@ -17,19 +17,22 @@ from mockllm.checking.rules import table
 from mockllm.conformance.case_names import parse_variation
 from mockllm.core.errors import RequestError
 from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request, SentFile
-from mockllm.core.turn import Turn
+from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
 from mockllm.play.quirks import QUIRKS
 from mockllm.play.replay.client_requests import client_target
 from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.model import Api, Http, Scenario, Timing
-from mockllm.scenario.part_model import ErrorSpec
+from mockllm.scenario.part_model import ErrorSpec, TextPart
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.records import Json
 
 PROMPT = "What is the weather in Paris?"
+
+NEXT = "And tomorrow?"
+"""The user's text after an answer without calls."""
 
 LIMIT = 1000
 """The tokens that every request allows, as some services need a limit; one case has none."""
@@ -63,6 +66,11 @@ class GatewayCase:
         like: the name of the case whose answer this one has; "" for none.
         leaves: whether the client leaves after the first bytes of the answer.
         about_request: whether the request is what the case is about.
+        features: what the request says beside its neutral form, by the names of features.
+        with_headers: whether the client sends headers that it may leave out.
+        may_lose_end: whether the end of the answer may be passed over, if that is reported.
+        goes_on: whether the client sends back what came out, in a second request: `history` with
+            all messages, `previous` with the id of the answer; "" if it does not.
     """
 
     name: str
@@ -75,6 +83,10 @@ class GatewayCase:
     like: str = ""
     leaves: bool = False
     about_request: bool = False
+    features: Mapping[str, Any] = field(default_factory=dict)
+    with_headers: bool = False
+    may_lose_end: bool = False
+    goes_on: Literal["", "history", "previous"] = ""
 
     @property
     def error(self) -> Http | None:
@@ -136,7 +148,43 @@ class GatewayCase:
             else message
             for message in self.request.messages
         )
-        body = client.write(replace(self.request, model=model, messages=messages), self.parameters)
+        body = self._write(replace(self.request, model=model, messages=messages))
+        for name, value in self.features.items():
+            body = client.features[name].put(body, value)
+        return body
+
+    def next_body(self, body: Json, answer: Turn, id: str, nonce: str) -> Json:
+        """The body of the second request, which sends back what came out of the first one.
+
+        Args:
+            body: of the first request.
+            answer: as a client of the gateway has read it, and its id.
+            nonce: stands in the user's text, or in the results.
+        """
+        down = self.pair.protocols[0]
+        first = down.parse(body, client_target(down, "model"), False)
+        calls = tuple(CallEcho(call.id, call.name, call.arguments) for call in answer.tool_calls)
+        results = [
+            Message("tool", f"result {number} (case {nonce})", call_id=call.id, name=call.name)
+            for number, call in enumerate(calls, 1)
+        ]
+        asked = Message("user", f"{NEXT} (case {nonce})")
+        said = [Message("assistant", answer.text, calls), *(results or [asked])]
+        if self.goes_on == "previous":
+            return down.client.next_body(body, id, said, answer.tool_calls)
+        request = replace(first, model=body.get("model", ""), messages=(*first.messages, *said))
+        written = self._write(request)
+        signed = [
+            (part.text if isinstance(part, Reasoning) else "", part.signature)
+            for part in answer.parts
+            if isinstance(part, (Text, Reasoning, ToolCall)) and part.signature
+        ]
+        feature = down.client.features.get("signatures")
+        return written if feature is None or not signed else feature.put(written, signed)
+
+    def _write(self, request: Request) -> Json:
+        client = self.pair.protocols[0].client
+        body = client.write(request, self.parameters)
         return {**body, **client.usage} if self.request.stream else body
 
     @property
@@ -160,6 +208,14 @@ def _cases(entry: Mapping[str, Any], pair: Pair) -> Iterator[GatewayCase]:
     API cannot have it."""
     down, up = pair.protocols
     if entry.get("carrier", up.usual.name) != up.usual.name:
+        return
+    if "quirk" in entry and not (set(entry["quirk"]) & _quirks(up.name)):
+        return
+    if set(entry.get("features", ())) - set(down.client.features):
+        return
+    if entry.get("with_headers") and not (down is up and down.client.further_headers):
+        return
+    if entry.get("goes_on") == "previous" and not (down is up and down.stored):
         return
     scenario = _answers()[entry.get("answer", "words")]
     if (scenario.tools or "tools" in entry.get("request", ())) and not (
@@ -185,6 +241,9 @@ def _answers() -> Mapping[str, Scenario]:
 def _scenario(entry: Mapping[str, Any], answer: Scenario, up: Api) -> Scenario:
     """The scenario that the upstream plays in a case."""
     turn = answer.turns[0]
+    if "times" in entry:
+        (text,) = cast("Sequence[TextPart]", turn.reply)
+        turn = replace(turn, reply=(replace(text, text=text.text * entry["times"], split=None),))
     if "every" in entry:
         turn = replace(turn, timing=Timing(every=read_duration(entry["every"])))
     if "http" in entry:
@@ -201,7 +260,13 @@ def _scenario(entry: Mapping[str, Any], answer: Scenario, up: Api) -> Scenario:
             ),
         )
     scenario = replace(answer, name=entry["name"], apis=(up,), turns=(turn,))
-    return vary(single(scenario), parse_variation(entry.get("cut", "")))
+    quirks = tuple(name for name in entry.get("quirk", ()) if name in _quirks(up))
+    return with_quirks(vary(single(scenario), parse_variation(entry.get("cut", ""))), quirks)
+
+
+def _quirks(up: Api) -> frozenset[str]:
+    """The names of the quirks that the streams of an API can have."""
+    return frozenset(form.name for form in forms(up, QUIRKS.over(up)))
 
 
 def _case(entry: Mapping[str, Any], pair: Pair, scenario: Scenario) -> GatewayCase:
@@ -223,24 +288,31 @@ def _case(entry: Mapping[str, Any], pair: Pair, scenario: Scenario) -> GatewayCa
         like=f"{pair}/{like}" if like else "",
         leaves=entry.get("leaves", False),
         about_request="request" in entry,
+        features=entry.get("features", {}),
+        with_headers=entry.get("with_headers", False),
+        may_lose_end=entry.get("may_lose_end", False),
+        goes_on=entry.get("goes_on", ""),
     )
 
 
-_PARAMETERS = tuple(field.name for field in fields(Parameters))
+_PARAMETERS = tuple(parameter.name for parameter in fields(Parameters))
 
 
 def _request(given: Mapping[str, Any], scenario: Scenario, down: Api) -> Request:
     """The request of a case.
 
     Args:
-        given: `system`, `prompt`, messages `before` and `after` it, `files` with it, `tools` in
-            place of the scenario's, and other fields of `Request`.
+        given: `system`, or several ones, `prompt`, how often it is repeated, messages `before` and
+            `after` it, `files` with it, `tools` in place of the scenario's, and other fields of
+            `Request`.
     """
     rest = dict(given)
-    system = rest.pop("system", "")
-    prompt = Message("user", rest.pop("prompt", PROMPT), files=_files(rest.pop("files", ())))
+    system = rest.pop("system", [])
+    systems = [system] if isinstance(system, str) else system
+    text = rest.pop("prompt", PROMPT) * rest.pop("times", 1)
+    prompt = Message("user", text, files=_files(rest.pop("files", ())))
     before, after = (map(_message, rest.pop(name, ())) for name in ("before", "after"))
-    first = (Message("system", system),) if system else ()
+    first = tuple(Message("system", text) for text in systems)
     tools = rest.pop("tools", None)
     offered = tuple(tool.offered_tool() for tool in scenario.tools)
     return Request(
@@ -249,7 +321,7 @@ def _request(given: Mapping[str, Any], scenario: Scenario, down: Api) -> Request
         {},
         stream=True,
         messages=(*first, *before, prompt, *after),
-        system=system,
+        system="\n".join(systems),
         tools=offered if tools is None else tuple(OfferedTool(**tool) for tool in tools),
         **rest,
     )

@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -18,7 +18,12 @@ from mockllm.checking.rules import GATEWAYS, Cost, severity
 from mockllm.conformance.case_names import Setting, check_command
 from mockllm.conformance.clients.client_results import rule_line
 from mockllm.conformance.driver import UNWATCHED, Driver, interruption
-from mockllm.conformance.gateways.answer_rules import Observed, answer_findings
+from mockllm.conformance.gateways.answer_rules import (
+    Observed,
+    answer_findings,
+    delivery_findings,
+    is_unasked_body,
+)
 from mockllm.conformance.gateways.cases import GatewayCase, Pair, gateway_cases
 from mockllm.conformance.gateways.program import GatewayCommand
 from mockllm.conformance.gateways.reading import HttpReply, read_reply
@@ -27,6 +32,7 @@ from mockllm.conformance.results import CaseResult, Client, Play, Results, Strea
 from mockllm.core.http import TimedBytes
 from mockllm.scenario.dump import dump
 from mockllm.serve.server.thread import ServerThread
+from mockllm.wire.protocols.records import Json
 
 SIDE_BY_SIDE = 8
 """Cases that are played at the same time."""
@@ -96,23 +102,30 @@ def check_gateway(
         empty: the results but for the cases.
     """
     judged = [case for case in cases if not _reason(case, gateway)]
+    slow_first = sorted(judged, key=lambda case: not (case.paced or case.leaves))
     rounds: list[dict[str, Observed]] = []
     for number in range(gateway.rounds):
         what = f"cases, round {number + 1}"
-        rounds.append(asyncio.run(_play(upstream, gateway, judged, driver, what)))
+        rounds.append(asyncio.run(_play(upstream, gateway, slow_first, driver, what)))
     rows: list[CaseResult] = []
     plays: dict[str, Play] = {}
+    bodied = next((case.name for case in judged if _has_body(case.name, rounds)), "")
     for case in cases:
         times = [played for played in rounds if case.name in played]
         if case not in judged:
             rows.append(_unsupported_row(case, _reason(case, gateway)))
         elif len(times) == gateway.rounds:
-            lines = case_lines(case, times, gateway)
+            lines = case_lines(case, times, gateway, bodied)
             rows += lines
             wrong = any(line.failed for line in lines)
             plays[case.name] = _play_of(times[-1][case.name], wrong=wrong)
     stopped = interruption(len(plays), len(judged))
     return replace(empty, cases=tuple(rows), plays=plays, stopped=stopped)
+
+
+def _has_body(name: str, rounds: Sequence[Mapping[str, Observed]]) -> bool:
+    """Whether a body came in place of a stream in every round of a case."""
+    return all(name in played and is_unasked_body(played[name]) for played in rounds)
 
 
 def control_problem(upstream: ServerThread, pair: Pair, cases: Sequence[GatewayCase]) -> str:
@@ -182,25 +195,49 @@ async def _observe(
     case: GatewayCase,
     http: aiohttp.ClientSession,
 ) -> Observed:
-    """Plays one case."""
+    """Plays one case, with its second request where the first one has its answer."""
     nonce = f"gw-{secrets.token_hex(8)}"
     upstream.play(nonce, case.scenario, (case.fault,) if case.fault else ())
-    down = case.pair.protocols[0]
-    body = case.body(gateway.model, nonce)
-    headers = {"content-type": "application/json", **down.client.headers, **gateway.headers}
     try:
-        reply = await request_answer(
-            http,
-            gateway.target(case),
-            headers,
-            json.dumps(body).encode(),
-            deadline=gateway.deadline,
-            leaves=case.leaves,
-        )
-        exchanges = await asyncio.to_thread(upstream.settled_exchanges, nonce, _SETTLE)
+        seen = await _request(upstream, gateway, case, http, nonce, case.body(gateway.model, nonce))
+        reading = seen.reading
+        if case.goes_on and reading.ending == "whole":
+            body = case.next_body(seen.body, reading.turn, reading.id, nonce)
+            second = await _request(upstream, gateway, case, http, nonce, body)
+            exchanges = second.exchanges[len(seen.exchanges) :]
+            return replace(seen, second=replace(second, exchanges=exchanges))
+        return seen
     finally:
         upstream.ask(upstream.server.break_off, nonce)
         upstream.ask(upstream.server.end, nonce)
+
+
+async def _request(
+    upstream: ServerThread,
+    gateway: Gateway,
+    case: GatewayCase,
+    http: aiohttp.ClientSession,
+    nonce: str,
+    body: Json,
+) -> Observed:
+    """Sends a request of a case; with all requests of the case upstream."""
+    down = case.pair.protocols[0]
+    further = down.client.further_headers if case.with_headers else {}
+    headers = {
+        "content-type": "application/json",
+        **down.client.headers,
+        **further,
+        **gateway.headers,
+    }
+    reply = await request_answer(
+        http,
+        gateway.target(case),
+        headers,
+        json.dumps(body).encode(),
+        deadline=gateway.deadline,
+        leaves=case.leaves,
+    )
+    exchanges = await asyncio.to_thread(upstream.settled_exchanges, nonce, _SETTLE)
     reading = read_reply(reply, down, streamed=case.request.stream)
     return Observed(case, body, reading, exchanges, gateway.tries)
 
@@ -254,16 +291,37 @@ async def _receive(reply: HttpReply, response: aiohttp.ClientResponse, *, leaves
 # Judging
 
 
-def _findings(seen: Observed, played: Mapping[str, Observed]) -> list[Finding]:
-    """All findings of a case."""
+def _findings(seen: Observed, played: Mapping[str, Observed], bodied: str) -> list[Finding]:
+    """All findings of a case.
+
+    Args:
+        bodied: the first case in which a stream is answered with a body; "" for none. Only there
+            it is judged: what clients lose by it follows from it.
+    """
     if not seen.exchanges:
         hidden = seen.reading.ending == "whole"
         cost: Cost | None = "silent failure" if hidden else None
         return [Finding("answer-delivered", "wrong", _no_request_text(seen), cost)]
     found = list(request_findings(seen))
-    if not upstream_refuses(seen):
-        found += answer_findings(seen, played.get(seen.case.like))
+    if upstream_refuses(seen):
+        return found
+    if bodied and is_unasked_body(seen) and seen.case.name != bodied:
+        reason = f"the gateway answers with a body, as in {bodied}"
+        return [*found, Finding("answer-delivered", "not judged", reason)]
+    found += answer_findings(seen, played.get(seen.case.like))
+    if seen.second is not None:
+        found += _second_findings(seen.second)
     return found
+
+
+def _second_findings(seen: Observed) -> Iterator[Finding]:
+    """The findings about a request that sends back what came out."""
+    if not seen.exchanges:
+        yield Finding("answer-delivered", "wrong", _no_request_text(seen))
+        return
+    yield from request_findings(seen)
+    if not upstream_refuses(seen):
+        yield from delivery_findings(seen)
 
 
 def _no_request_text(seen: Observed) -> str:
@@ -280,11 +338,18 @@ def _unsupported_row(case: GatewayCase, reason: str) -> CaseResult:
 
 
 def case_lines(
-    case: GatewayCase, rounds: Sequence[Mapping[str, Observed]], gateway: Gateway
+    case: GatewayCase,
+    rounds: Sequence[Mapping[str, Observed]],
+    gateway: Gateway,
+    bodied: str = "",
 ) -> list[CaseResult]:
     """The lines of a results file for a case, one for each rule. A mistake counts where it is made
-    in every round."""
-    times = [_findings(played[case.name], played) for played in rounds]
+    in every round.
+
+    Args:
+        bodied: as in `_findings`.
+    """
+    times = [_findings(played[case.name], played, bodied) for played in rounds]
     seen = rounds[-1][case.name]
     rules = {finding.rule for found in times for finding in found}
     return [_row(rule, times, seen, gateway) for rule in GATEWAYS if rule in rules]

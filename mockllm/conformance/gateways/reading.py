@@ -13,18 +13,19 @@ from mockllm.play.tapes.recorded_turn import carrier_of, recorded_error, recorde
 from mockllm.scenario.model import Http
 from mockllm.wire.framing.carrier import Carrier
 from mockllm.wire.protocols.base import WireProtocol
-from mockllm.wire.protocols.records import FormMistake
+from mockllm.wire.protocols.extra import in_envelope
+from mockllm.wire.protocols.records import FormMistake, NamedEvent, Way
 from mockllm.wire.protocols.values import json_object
 
 Transfer = Literal["whole", "broken", "late", "left"]
 """How the connection ended: the answer came whole, it broke off, it had not ended in time, or the
 client left."""
 
-Ending = Literal["whole", "error", "refused", "broken", "unfinished", "late", "left"]
+Ending = Literal["whole", "error", "refused", "broken", "unfinished", "body", "late", "left"]
 """How an answer ends for a client of its API. `whole`: as answers do; `error`: with an error that
 the client is told; `refused`: with an HTTP error; `broken`: the connection broke off; `unfinished`:
-the connection ended in order, and the answer has no end; `late`: not in time; `left`: the client
-left."""
+the connection ended in order, and the answer has no end; `body`: a stream was requested, and a body
+came; `late`: not in time; `left`: the client left."""
 
 
 @dataclass(slots=True)
@@ -62,7 +63,9 @@ class Reading:
 
     Args:
         turn: what came of it.
+        id: of the answer; "" where it has none.
         mistakes: against the form of the API's streams.
+        ways: every way in which clients of the API read it, where it is whole.
         problem: why the turn is not all of the answer; "" where it is.
         error: the HTTP error; None where it is none.
     """
@@ -70,7 +73,9 @@ class Reading:
     reply: HttpReply
     ending: Ending
     turn: Turn = NOTHING
+    id: str = ""
     mistakes: tuple[FormMistake, ...] = ()
+    ways: tuple[Way, ...] = ()
     problem: str = ""
     error: Http | None = None
 
@@ -97,16 +102,13 @@ def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> R
     if carrier is not None and not streamed:
         return Reading(reply, "broken", problem="it is a stream, and none was requested")
     if streamed and carrier is None and reply.transfer == "whole" and _is_body(plain, protocol):
-        return Reading(reply, "unfinished", problem="it is a body, and a stream was requested")
+        return Reading(reply, "body", problem="it is a body, and a stream was requested")
     recorded = recorded_turn(plain, protocol, streamed=streamed)
-    mistakes: tuple[FormMistake, ...] = ()
-    if carrier is None:
-        complete = not recorded.problem
-    else:
-        complete = recorded.complete
-        mistakes = stream_mistakes(plain.body, protocol, carrier)
+    complete = not recorded.problem if carrier is None else recorded.complete
+    mistakes = () if carrier is None else stream_mistakes(plain.body, protocol, carrier)
     ending = _ending(reply, recorded.turn, complete=complete)
-    return Reading(reply, ending, recorded.turn, mistakes, recorded.problem)
+    ways = answer_ways(plain.body, protocol, carrier) if ending == "whole" else ()
+    return Reading(reply, ending, recorded.turn, recorded.id, mistakes, ways, recorded.problem)
 
 
 def _is_body(plain: Captured, protocol: WireProtocol) -> bool:
@@ -130,8 +132,37 @@ def stream_mistakes(
 ) -> tuple[FormMistake, ...]:
     """The breaches of the form of a stream; nothing where its frames cannot be read at all."""
     try:
-        frames = carrier.decode(body)
+        events = _events(body, carrier)
     except StreamFormatError as error:
         return ((str(error), True),)
-    values = (json_object(frame.data) for frame in frames)
-    return tuple(protocol.events.mistakes([value for value in values if value is not None]))
+    return tuple(protocol.events.mistakes([event for _, event in events]))
+
+
+def answer_ways(body: bytes, protocol: WireProtocol, carrier: Carrier | None) -> tuple[Way, ...]:
+    """Every way in which clients read an answer; nothing where its frames cannot be read at all.
+
+    Args:
+        carrier: None for a body.
+    """
+    try:
+        if carrier is not None:
+            return tuple(protocol.events.ways(_events(body, carrier)))
+        value = json_object(body.decode("utf-8", "replace"))
+    except StreamFormatError:
+        return ()
+    return (
+        () if value is None else tuple(protocol.events.ways([("", in_envelope(protocol, value))]))
+    )
+
+
+def _events(body: bytes, carrier: Carrier) -> list[NamedEvent]:
+    """The objects in the frames of a stream, with the names of the frames.
+
+    Raises:
+        StreamFormatError: it has none.
+    """
+    return [
+        (frame.event or "", value)
+        for frame in carrier.decode(body)
+        if (value := json_object(frame.data)) is not None
+    ]

@@ -7,13 +7,13 @@ API, and parsed again. What is lost on that way, no gateway has to hand on.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from mockllm.checking.judging.difference import canonical_text, format_value
 from mockllm.checking.resilience.rule_verdicts import Finding
-from mockllm.conformance.gateways.answer_rules import Mistakes, Observed, findings
+from mockllm.conformance.gateways.answer_rules import Mistakes, Observed, findings, signatures
 from mockllm.core.request import CallEcho, Message, OfferedTool, Parameters, Request
 from mockllm.play.matching.conditions import check_partial
 from mockllm.play.replay.client_requests import client_target
@@ -28,7 +28,7 @@ def request_findings(seen: Observed) -> Iterator[Finding]:
         text = f"the upstream refuses the request: {reason}"
         yield Finding("request-kept", "wrong", text, "request changed")
         return
-    yield from findings([("request-kept", _changes(seen, exchange))])
+    yield from findings(_rules(seen, exchange))
 
 
 def upstream_refuses(seen: Observed) -> bool:
@@ -37,32 +37,76 @@ def upstream_refuses(seen: Observed) -> bool:
     return any(exchange.outcome not in ("played", "error") for exchange in seen.exchanges)
 
 
-def _changes(seen: Observed, exchange: Exchange) -> Mistakes:
+def _rules(seen: Observed, exchange: Exchange) -> Iterator[tuple[str, Mistakes]]:
+    """The rules that a request can be judged by."""
     down, up = seen.case.pair.protocols
     sent = down.parse(seen.body, client_target(down, "model"), False)
     parameters = down.client.parameters(seen.body)
     body = up.client.write(replace(sent, model="model"), parameters)
     want, got = up.parse(body, client_target(up, "model"), False), exchange.request
     if got is None:
-        yield "the request cannot be read", None
+        yield "request-kept", iter([("the request cannot be read", None)])
         return
-    for text in (
-        *_system(want, got),
+    changes = [
+        *_system(sent, got),
         *_messages(want.messages, got.messages),
         *_tools(want.tools, got.tools),
         *_choice(want, got),
         *_output(want, got),
-    ):
-        yield text, None
+        *_features(seen, exchange),
+    ]
     if seen.case.about_request:  # otherwise one lost parameter would be wrong in every case
-        sent_up = up.client.parameters(exchange.json)
-        for text in _parameters(parameters, up.client.parameters(body), sent_up):
-            yield text, None
+        changes += _parameters(
+            parameters, up.client.parameters(body), up.client.parameters(exchange.json)
+        )
+    yield "request-kept", ((text, None) for text in changes)
+    if want.results:
+        of_answer = seen.case.goes_on == "previous"
+        wrong = _continued(seen, got) if of_answer else _results(want.messages, got.messages)
+        yield "ids-kept", ((text, None) for text in wrong)
+    if seen.case.goes_on and "signatures" in up.client.features:
+        yield "reasoning-kept", ((text, None) for text in _signatures(seen, exchange))
 
 
-def _system(want: Request, got: Request) -> Iterator[str]:
-    if want.system.strip() not in got.system:
-        yield f"the system prompt is {format_value(got.system)}, not {format_value(want.system)}"
+def _features(seen: Observed, exchange: Exchange) -> Iterator[str]:
+    """Differences of what a request says beside its neutral form."""
+    down, up = seen.case.pair.protocols
+    if seen.case.with_headers:
+        for name, value in down.client.further_headers.items():
+            got = exchange.received.headers.get(name)
+            if got is None or value not in got:
+                yield f"the header {name} is {format_value(got)}, not {format_value(value)}"
+    for name in seen.case.features:
+        feature, other = down.client.features[name], up.client.features.get(name)
+        if other is not None and feature.origin == other.origin:
+            want, found = feature.find(seen.body), other.find(exchange.json or {})
+            if want != found:
+                yield f"{name}: {format_value(found)}, not {format_value(want)}"
+
+
+def _signatures(seen: Observed, exchange: Exchange) -> Iterator[str]:
+    """The signatures of the first answer that the client sent back, and that do not reach the
+    upstream, which made them."""
+    down, up = (protocol.client.features.get("signatures") for protocol in seen.case.pair.protocols)
+    if down is None or up is None or not down.find(seen.body):
+        return
+    found = [signature.rstrip("=") for *_, signature in up.find(exchange.json or {}) or []]
+    made = set(signatures(seen.case.answered))
+    for signature in signatures(seen.case.expected):
+        if signature in made and signature.rstrip("=") not in found:
+            yield f"the signature {format_value(signature)} is sent back as {format_value(found)}"
+
+
+def _system(sent: Request, got: Request) -> Iterator[str]:
+    """Texts that the system prompt lacks; how several are joined is the gateway's choice."""
+    at = 0
+    for message in sent.messages:
+        if message.role == "system":
+            at = got.system.find(message.text.strip(), at)
+            if at < 0:
+                wanted = format_value(sent.system)
+                yield f"the system prompt is {format_value(got.system)}, not {wanted}"
+                return
 
 
 # Messages
@@ -74,10 +118,25 @@ def _messages(want: Sequence[Message], got: Sequence[Message]) -> Iterator[str]:
     if [message.role for message in expected] != [message.role for message in received]:
         yield f"the messages are {_roles(received)}, not {_roles(expected)}"
         return
-    calls: list[str] = []
-    others: list[str] = []
     for message, other in zip(expected, received, strict=True):
         yield from _message(message, other)
+
+
+def _continued(seen: Observed, got: Request) -> Iterator[str]:
+    """Ids that a service does not know, which has the history and needs them."""
+    if got.previous is None:
+        yield "the id of the earlier answer is lost"
+    ids = [call.id for call in seen.case.answered.tool_calls]
+    for message in got.results:
+        if message.call_id not in ids:
+            yield f"a result names the call {message.call_id!r}, not one of {', '.join(ids)}"
+
+
+def _results(want: Sequence[Message], got: Sequence[Message]) -> Iterator[str]:
+    """Results of a history that do not name the call that they are of."""
+    calls: list[str] = []
+    others: list[str] = []
+    for message, other in zip(_join_messages(want), _join_messages(got), strict=False):
         calls += [call.id for call in message.calls]
         others += [call.id for call in other.calls]
         if message.role != "tool" or not other.call_id:
@@ -159,10 +218,32 @@ def _tools(want: Sequence[OfferedTool], got: Sequence[OfferedTool]) -> Iterator[
 
 
 def _plain(tool: OfferedTool) -> Any:
-    """The schema as a JSON value, at its top without what says nothing: Gemini refuses an empty
-    `properties`."""
+    """The schema as a JSON value with its definitions in their places, at its top without what says
+    nothing: Gemini refuses an empty `properties`."""
     schema = json.loads(json.dumps(tool.parameters, default=dict))
+    schema = _resolved(schema, schema.get("$defs", {}))
     return {name: value for name, value in schema.items() if value not in ({}, [])}
+
+
+def _resolved(value: Any, definitions: Mapping[str, Any], depth: int = 0) -> Any:
+    """A schema with its definitions in the places that refer to them: gateways may put them there
+    where the API of the upstream has none."""
+    if isinstance(value, list):
+        return [_resolved(item, definitions, depth) for item in value]
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return value
+    name = str(value.get("$ref", "")).removeprefix("#/$defs/")
+    if name in definitions:
+        return _resolved(definitions[name], definitions, depth + 1)
+    return {
+        key: _resolved(item, definitions, depth + 1)
+        for key, item in value.items()
+        if key != "$defs"
+    }
+
+
+_DEEPEST = 12
+"""The levels of a schema that are compared; one may refer to itself."""
 
 
 def _choice(want: Request, got: Request) -> Iterator[str]:

@@ -139,6 +139,7 @@ class Part:
     def __init__(self, block: Json, delta: str, field: str) -> None:
         self.block, self.delta, self.field = block, delta, field
         self.text = ""
+        self.citations: list[Json] = []
         self.began = False
         self._sent = 0
 
@@ -157,6 +158,16 @@ class Part:
         if text:
             delta = {"type": self.delta, self.field: text}
             yield {"type": "content_block_delta", "index": index, "delta": delta}
+        while self.citations:
+            cited = {"type": "citations_delta", "citation": self.citations.pop(0)}
+            yield {"type": "content_block_delta", "index": index, "delta": cited}
+
+
+def citation(cited: Json) -> Json:
+    """A citation of a page."""
+    where = {"url": cited["url"], "title": cited.get("title"), "encrypted_index": "-"}
+    text = cited.get("content") or cited.get("title") or ""
+    return {"type": "web_search_result_location", "cited_text": text, **where}
 
 
 def is_json(text: str) -> bool:
@@ -228,6 +239,8 @@ class Stream:
         if text := delta.get("refusal"):
             self._refused = True
             self._text("text", text)
+        if cited := delta.get("annotations"):
+            self._parts[-1].citations += [citation(one["url_citation"]) for one in cited]
         for entry in delta.get("tool_calls") or ():
             self._call(entry["index"], entry)
 
@@ -309,7 +322,8 @@ def message(body: Json) -> Json:
     if thinking := said.get("reasoning_content"):
         content.append({"type": "thinking", "thinking": thinking})
     if text:
-        content.append({"type": "text", "text": text})
+        cited = [citation(one["url_citation"]) for one in said.get("annotations") or ()]
+        content.append({"type": "text", "text": text, **({"citations": cited} if cited else {})})
     for call in calls:
         function = call["function"]
         arguments = json.loads(function["arguments"] or "{}")
@@ -334,6 +348,8 @@ def chat_request(payload: Json) -> Json:
     for name, other in NAMES.items():
         if name in payload:
             body[other] = payload[name]
+    if user := payload.get("metadata", {}).get("user_id"):
+        body["user"] = user
     if payload.get("stream"):
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     if payload.get("tools"):
@@ -357,6 +373,8 @@ NAMES = {
 
 def _tool(tool: Json) -> Json:
     function = {"name": tool["name"], "description": tool.get("description", "")}
+    if "strict" in tool:
+        function["strict"] = tool["strict"]
     return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
 
 

@@ -113,6 +113,8 @@ class Stream:
                 yield self._chunk({"role": "assistant", "content": ""})
             case "content_block_start" if event["content_block"]["type"] == "tool_use":
                 yield self._call(event["index"], event["content_block"])
+            case "content_block_start" if text := event["content_block"].get("text"):
+                yield self._chunk({"content": text})
             case "content_block_delta":
                 yield from self._delta(event["index"], event["delta"])
             case "content_block_stop":
@@ -147,6 +149,8 @@ class Stream:
         match delta["type"]:
             case "text_delta":
                 yield self._chunk({"content": delta["text"]})
+            case "citations_delta" if "url" in delta["citation"]:
+                yield self._chunk({"annotations": [annotation(delta["citation"])]})
             case "thinking_delta":
                 yield self._chunk({"reasoning_content": delta["thinking"]})
             case "input_json_delta" if index in self._calls and delta["partial_json"]:
@@ -161,6 +165,12 @@ class Stream:
         """A call without arguments has the arguments `{}`."""
         if index in self._calls and index not in self._argued:
             yield self._arguments(index, "{}")
+
+
+def annotation(cited: Json) -> Json:
+    """A citation of a page."""
+    page = {"url": cited["url"], "title": cited["title"], "content": cited["cited_text"]}
+    return {"type": "url_citation", "url_citation": {"start_index": 0, "end_index": 0, **page}}
 
 
 FINISHES = {
@@ -201,6 +211,8 @@ def completion(message: Json) -> Json:
     """The body of an answer that is not streamed."""
     blocks = message["content"]
     said: Json = {"role": "assistant", "content": _joined(blocks, "text") or None, "refusal": None}
+    if cited := [one for block in blocks for one in block.get("citations") or () if "url" in one]:
+        said["annotations"] = list(map(annotation, cited))
     if thinking := _joined(blocks, "thinking"):
         said["reasoning_content"] = thinking
     if calls := [_called(block) for block in blocks if block["type"] == "tool_use"]:
@@ -241,6 +253,8 @@ def messages_request(payload: Json) -> Json:
     if payload.get("tools"):
         body["tools"] = [_tool(tool["function"]) for tool in payload["tools"]]
         body["tool_choice"] = _choice(payload)
+    if payload.get("user"):
+        body["metadata"] = {"user_id": payload["user"]}
     form = payload.get("response_format") or {}
     if form.get("type") == "json_schema":
         schema = form["json_schema"]["schema"]
@@ -256,7 +270,8 @@ SYSTEM = ("system", "developer")
 def _tool(function: Json) -> Json:
     schema = function.get("parameters") or {"type": "object", "properties": {}}
     described = function.get("description", "")
-    return {"name": function["name"], "description": described, "input_schema": schema}
+    strict = {"strict": function["strict"]} if "strict" in function else {}
+    return {"name": function["name"], "description": described, "input_schema": schema, **strict}
 
 
 def _choice(payload: Json) -> Json:
