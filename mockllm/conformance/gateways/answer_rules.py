@@ -148,9 +148,16 @@ def _disagreements(case: GatewayCase, reading: Reading) -> Mistakes:
         sent = {key for key, _ in _by_value(answer_ways(data, up, up.usual))}
         found = [(key, values) for key, values in found if key not in sent]
     for (part, _), values in found:
-        texts = (f"{value} by {' and '.join(names)}" for value, names in values.items())
-        yield f"{part}: {'; '.join(texts)}", _PART_COSTS.get(part, "wrong metadata")
+        texts = (
+            " and ".join(names) if part in _MADE_UP else f"{value} by {' and '.join(names)}"
+            for value, names in values.items()
+        )
+        yield f"{part} by several readings: {'; '.join(texts)}", _PART_COSTS.get(part, _METADATA)
 
+
+_METADATA: Cost = "wrong metadata"
+_MADE_UP = ("answer id", "role")
+"""The parts whose values say nothing to a person."""
 
 _PART_COSTS: Mapping[str, Cost] = {
     "calls": "wrong call",

@@ -211,7 +211,7 @@ def _cases(entry: Mapping[str, Any], pair: Pair) -> Iterator[GatewayCase]:
         return
     if "quirk" in entry and not (set(entry["quirk"]) & _quirks(up.name)):
         return
-    if set(entry.get("features", ())) - set(down.client.features):
+    if not _has_features(entry, pair):
         return
     if entry.get("with_headers") and not (down is up and down.client.further_headers):
         return
@@ -231,6 +231,18 @@ def _cases(entry: Mapping[str, Any], pair: Pair) -> Iterator[GatewayCase]:
             title=f"{streamed.title}, not streamed",
             request=replace(streamed.request, stream=False),
         )
+
+
+def _has_features(entry: Mapping[str, Any], pair: Pair) -> bool:
+    """Whether the API of the client has the features of a case, and, where the case needs it, that
+    of the upstream understands their values."""
+    down, up = (protocol.client.features for protocol in pair.protocols)
+    names = entry.get("features", ())
+    if any(name not in down for name in names):
+        return False
+    return not entry.get("understood") or all(
+        name in up and up[name].origin == down[name].origin for name in names
+    )
 
 
 def _answers() -> Mapping[str, Scenario]:
@@ -302,15 +314,15 @@ def _request(given: Mapping[str, Any], scenario: Scenario, down: Api) -> Request
     """The request of a case.
 
     Args:
-        given: `system`, or several ones, `prompt`, how often it is repeated, messages `before` and
+        given: `system`, or several ones, how often it is repeated, `prompt`, messages `before` and
             `after` it, `files` with it, `tools` in place of the scenario's, and other fields of
             `Request`.
     """
     rest = dict(given)
     system = rest.pop("system", [])
-    systems = [system] if isinstance(system, str) else system
-    text = rest.pop("prompt", PROMPT) * rest.pop("times", 1)
-    prompt = Message("user", text, files=_files(rest.pop("files", ())))
+    times = rest.pop("times", 1)
+    systems = [system * times] if isinstance(system, str) else system
+    prompt = Message("user", rest.pop("prompt", PROMPT), files=_files(rest.pop("files", ())))
     before, after = (map(_message, rest.pop(name, ())) for name in ("before", "after"))
     first = tuple(Message("system", text) for text in systems)
     tools = rest.pop("tools", None)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from mockllm.checking.judging.difference import canonical_text, format_value
@@ -49,7 +51,7 @@ def _rules(seen: Observed, exchange: Exchange) -> Iterator[tuple[str, Mistakes]]
         return
     changes = [
         *_system(sent, got),
-        *_messages(want.messages, got.messages),
+        *_messages(want.messages, got.messages, alike=down is up),
         *_tools(want.tools, got.tools),
         *_choice(want, got),
         *_output(want, got),
@@ -112,14 +114,18 @@ def _system(sent: Request, got: Request) -> Iterator[str]:
 # Messages
 
 
-def _messages(want: Sequence[Message], got: Sequence[Message]) -> Iterator[str]:
-    """Differences of the histories; texts that stand next to each other may be joined."""
+def _messages(want: Sequence[Message], got: Sequence[Message], *, alike: bool) -> Iterator[str]:
+    """Differences of the histories; texts that stand next to each other may be joined.
+
+    Args:
+        alike: whether both APIs are one: some have no empty results.
+    """
     expected, received = _join_messages(want), _join_messages(got)
     if [message.role for message in expected] != [message.role for message in received]:
         yield f"the messages are {_roles(received)}, not {_roles(expected)}"
         return
     for message, other in zip(expected, received, strict=True):
-        yield from _message(message, other)
+        yield from _message(message, other, alike=alike)
 
 
 def _continued(seen: Observed, got: Request) -> Iterator[str]:
@@ -133,20 +139,13 @@ def _continued(seen: Observed, got: Request) -> Iterator[str]:
 
 
 def _results(want: Sequence[Message], got: Sequence[Message]) -> Iterator[str]:
-    """Results of a history that do not name the call that they are of."""
-    calls: list[str] = []
-    others: list[str] = []
-    for message, other in zip(_join_messages(want), _join_messages(got), strict=False):
-        calls += [call.id for call in message.calls]
-        others += [call.id for call in other.calls]
-        if message.role != "tool" or not other.call_id:
-            continue
-        if other.call_id not in others:
-            yield f"a result names the call {other.call_id!r}, which no message has"
-        elif message.call_id in calls and calls.index(message.call_id) != others.index(
-            other.call_id
-        ):
-            yield f"the result {format_value(other.text)} is that of another call"
+    """Results of a history that name a call which is not in it."""
+    known = {call.id for message in want for call in message.calls}
+    calls = {call.id for message in got for call in message.calls}
+    if known:  # otherwise the service has the history
+        for message in got:
+            if message.role == "tool" and message.call_id and message.call_id not in calls:
+                yield f"a result names the call {message.call_id!r}, which no message has"
 
 
 def _join_messages(messages: Sequence[Message]) -> list[Message]:
@@ -166,16 +165,30 @@ def _join_messages(messages: Sequence[Message]) -> list[Message]:
             calls=(*last.calls, *message.calls),
             files=(*last.files, *message.files),
         )
-    return joined
+    return _sort_results(joined)
+
+
+def _sort_results(messages: Sequence[Message]) -> list[Message]:
+    """The messages with each run of results in the order of their calls, in which gateways may
+    send them. A result without an id is that of the next call."""
+    calls: list[str] = []
+    ordered: list[Message] = []
+    for role, run in groupby(messages, attrgetter("role")):
+        given = list(run)
+        if role == "tool" and all(message.call_id in calls for message in given):
+            given.sort(key=lambda message: calls.index(message.call_id))
+        ordered += given
+        calls += [call.id for message in given for call in message.calls]
+    return ordered
 
 
 def _roles(messages: Sequence[Message]) -> str:
     return ", ".join(message.role for message in messages) or "none"
 
 
-def _message(want: Message, got: Message) -> Iterator[str]:
+def _message(want: Message, got: Message, *, alike: bool) -> Iterator[str]:
     who = {"user": "the user's text", "assistant": "the model's text", "tool": "the result"}
-    if not _same_text(want, got):
+    if not _same_text(want, got, alike=alike):
         yield f"{who[want.role]} is {format_value(got.text)}, not {format_value(want.text)}"
     if list(map(_call, want.calls)) != list(map(_call, got.calls)):
         shown = "; ".join(map(_call, got.calls)) or "none"
@@ -187,11 +200,11 @@ def _message(want: Message, got: Message) -> Iterator[str]:
         yield f"a file ({lost[0].media_type}) is lost"
 
 
-def _same_text(want: Message, got: Message) -> bool:
+def _same_text(want: Message, got: Message, *, alike: bool) -> bool:
     """Whether texts are equal; a result that is JSON may be written anew."""
     if want.text.strip() == got.text.strip():
         return True
-    if want.role != "tool":
+    if want.role != "tool" or (alike and not want.text):
         return False
     return canonical_text(want.text) == canonical_text(got.text) or want.text in got.text
 
@@ -247,6 +260,8 @@ _DEEPEST = 12
 
 
 def _choice(want: Request, got: Request) -> Iterator[str]:
+    if want.wants_reasoning and not got.wants_reasoning:
+        yield "reasoning is not requested"
     if want.tool_choice != got.tool_choice and want.tools:
         yield f"the choice of tools is {got.tool_choice!r}, not {want.tool_choice!r}"
 

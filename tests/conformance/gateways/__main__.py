@@ -13,7 +13,10 @@ from tests.conformance.gateways.planted import BUGS, gateway
 def main() -> None:
     """Serves until it is killed."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.gateways")
-    parser.add_argument("name", choices=["passing", "translating", "translating_back"])
+    parser.add_argument(
+        "name",
+        choices=["passing", "editing", "translating", "translating_back", "responses_on_chat"],
+    )
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--upstream", required=True, help="as an SDK is given it")
     parser.add_argument("--bug", choices=sorted(BUGS))

@@ -20,7 +20,7 @@ def application(upstream: str) -> web.Application:
         upstream: a URL of the upstream; its path is that of the client's request.
     """
     app = web.Application(client_max_size=2**26)
-    app.cleanup_ctx.append(_connected)
+    app.cleanup_ctx.append(connected)
     app[ORIGIN] = URL(upstream).origin()
     app.router.add_route("*", "/{path:.*}", _answer)
     return app
@@ -30,7 +30,7 @@ HTTP = web.AppKey("HTTP", aiohttp.ClientSession)
 ORIGIN = web.AppKey("ORIGIN", URL)
 
 
-async def _connected(app: web.Application) -> AsyncIterator[None]:
+async def connected(app: web.Application) -> AsyncIterator[None]:
     timeout = aiohttp.ClientTimeout(total=None)
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(

@@ -1,4 +1,4 @@
-"""Gateways with a bug that is planted in them. It reads `bugs.yaml`."""
+"""Gateways with a bug that is planted in them. It reads `bugs.yaml` and `mutants.yaml`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Bug:
         gateway: the module that it is planted in.
         pair: the APIs with which it is judged, such as `anthropic-chat`.
         change: the texts of the module that are replaced, and by what.
-        found: the rules under which it is found.
-        cases: that show it, without their pair.
+        found: the rules under which it is found; of a mutant those that are apt.
+        cases: that show it, without their pair; a mutant is judged by the default run.
     """
 
     name: str
@@ -51,21 +51,22 @@ def source_of(gateway: str) -> str:
     return (HERE / f"{gateway}.py").read_text(encoding="utf-8")
 
 
-def _read() -> dict[str, Bug]:
-    table = yaml.safe_load((HERE / "bugs.yaml").read_text(encoding="utf-8"))
+def _read(name: str) -> dict[str, Bug]:
+    table = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
     return {
         entry["name"]: Bug(
             **{
                 **entry,
                 "found": tuple(entry["found"].split()),
-                "cases": tuple(entry["cases"].split()),
+                "cases": tuple(entry.get("cases", "").split()),
             }
         )
         for entry in table
     }
 
 
-BUGS = _read()
+BUGS = _read("bugs.yaml")
+MUTANTS = _read("mutants.yaml")
 
 
 def gateway(name: str, upstream: str, bug: Bug | None = None) -> web.Application:
