@@ -8,7 +8,7 @@ from pathlib import Path
 
 import mockllm
 from mockllm.conformance.case_names import choose
-from mockllm.conformance.gateways.cases import Pair, gateway_cases
+from mockllm.conformance.gateways.cases import Pair, gateway_cases, outside
 from mockllm.conformance.gateways.check import MODEL, Gateway, case_forms
 from mockllm.conformance.gateways.gateway_run import judge_gateway
 from mockllm.conformance.gateways.program import GatewayCommand, read_templates
@@ -60,7 +60,9 @@ def judge(
     cases = choose(gateway_cases(pair), only, case_forms, "case", option="only")
     client = Client(command[0] if command else url)
     today = datetime.now(UTC).date().isoformat()
-    empty = Results(client, str(pair), GATEWAY_LEVEL, mockllm.__version__, today)
+    arguments = {"rounds": rounds, "outside": outside(pair)}
+    version = mockllm.__version__
+    empty = Results(client, str(pair), GATEWAY_LEVEL, version, today, arguments=arguments)
     results = judge_gateway(gateway, cases, empty).results
     standing = Standing.of(results.cases, KnownList(), KnownList())
     assert exit_code(results, standing) == 0, "\n".join(terminal_lines(results, standing))

@@ -15,7 +15,7 @@ from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.case_names import Setting, choose
 from mockllm.conformance.driver import Driver
-from mockllm.conformance.gateways.cases import Pair, gateway_cases
+from mockllm.conformance.gateways.cases import Pair, gateway_cases, outside
 from mockllm.conformance.gateways.check import Gateway, case_forms
 from mockllm.conformance.gateways.gateway_run import judge_gateway
 from mockllm.conformance.gateways.presets import preset_client, preset_gateway
@@ -91,7 +91,8 @@ def run_gateway(options: GatewayOptions) -> int:
     listed = gateway_cases(options.pair, every=options.every)
     cases = choose(listed, options.only, case_forms, "case")
     client = _client(options)
-    arguments = {"rounds": options.rounds, "all": options.every}
+    left_out = outside(options.pair, every=options.every)
+    arguments = {"rounds": options.rounds, "all": options.every, "outside": left_out}
     empty = results_of_today(client, str(options.pair), GATEWAY_LEVEL, arguments)
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in GATEWAYS)
     lists = known_lists(options.reporting, names)

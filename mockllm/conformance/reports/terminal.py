@@ -210,6 +210,7 @@ def _not_judged(results: Results) -> Iterator[str]:
 def _reasons(results: Results) -> Iterable[str]:
     if results.stopped:
         yield f"the remaining cases: {results.stopped}"
+    yield from results.arguments.get("outside", ())
     fields = Counter(name for case in results.cases for name in case.not_judged)
     for name, count in fields.most_common():
         cases = quantity(count, "case")

@@ -278,7 +278,8 @@ class Results:
     Args:
         commit: of mockllm's source; "" where it is not known.
         date: when it was measured, as `YYYY-MM-DD`.
-        arguments: what chose the cases: `variations`, `seed`, `only`, `policy`.
+        arguments: what chose the cases: `variations`, `seed`, `only`, `policy`; and what none of
+            them is about, in words: `outside`.
         unsupported: the fields of an outcome that the client has no place for.
         stopped: why the remaining cases were not judged; "" if all were.
         quirks: what is known of the quirks of the cases, by `NAME` or `NAME:VARIANT`.

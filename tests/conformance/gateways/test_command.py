@@ -57,6 +57,9 @@ def test_a_right_gateway_passes(tmp_path: Path) -> None:
     assert lines["anthropic-chat/calls:calls-kept"] == "right"
     assert lines["anthropic-chat/request-results:request-kept"] == "right"
     assert set(lines.values()) == {"right"}
+    assert "NOT JUDGED\n  log probabilities" in output
+    assert "with --all only" in output
+    assert "next-previous" in " ".join(results["arguments"]["outside"])
 
 
 @pytest.mark.slow

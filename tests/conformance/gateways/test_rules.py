@@ -103,6 +103,46 @@ def test_more_requests_than_the_client_sent() -> None:
     assert [rule for rule, *_ in judged(replace(failing, tries=2))] == ["one-request"]
 
 
+def with_body(name: str, change: Callable[[bytes], bytes]) -> Observed:
+    """A case whose answer came with other bytes than the upstream sent."""
+    seen = observed(name)
+    reply = replace(seen.reading.reply)
+    reply.chunks = [TimedBytes(0, change(seen.reading.reply.body))]
+    return replace(seen, reading=read_reply(reply, seen.case.pair.protocols[0], streamed=True))
+
+
+def test_what_clients_read_differently_is_a_mistake_of_its_own() -> None:
+    """With each value, and the ways that read it; what follows from a broken form is not said."""
+    named = b'"function":{"arguments"', b'"function":{"name":"get_weather","arguments"'
+    ((rule, text, cost),) = judged(with_body("call", lambda data: data.replace(*named)))
+    assert (rule, cost) == ("readings-agree", "wrong call")
+    assert text.startswith('calls by several readings: get_weather {"city": "Paris", "days": 12} ')
+    assert "get_weatherget_weather" in text
+    assert "all names of each call joined" in text
+    first = b'"tool_calls":[{"index":1', b'"tool_calls":[{"index":0'
+    broken = judged(with_body("calls", lambda data: data.replace(*first)))
+    assert [rule for rule, *_ in broken if rule in ("stream-valid", "readings-agree")] == [
+        "stream-valid"
+    ]
+
+
+def test_lost_sources_and_stop_sequences_are_mistakes() -> None:
+    """Where both APIs have a place for them."""
+    cited = with_body("cited", lambda data: data.replace(b'"annotations"', b'"others"'))
+    assert [(rule, text) for rule, text, _ in judged(cited)] == [
+        ("text-kept", 'lost the citation of "https://weather.example/paris"')
+    ]
+    pair = Pair("anthropic", "anthropic")
+    case = next(c for c in gateway_cases(pair) if c.name.endswith("/stop-sequence"))
+    body, answer = case.body("model", "n"), case.answer
+    data = b"".join(answer.data).replace(b'"stop_sequence":"three"', b'"stop_sequence":null')
+    reply = HttpReply(answer.status, answer.headers, [TimedBytes(0, data)])
+    reading = read_reply(reply, pair.protocols[0], streamed=True)
+    assert judged(Observed(case, body, reading, (upstream(case, body),))) == [
+        ("finish-kept", 'the stop sequence is missing, not "three"', "wrong metadata")
+    ]
+
+
 def refused(status: int, message: str, *headers: tuple[str, str]) -> list[tuple[str, str | None]]:
     """What is said where the upstream refuses with 429, and the client gets this."""
     case = CASES["error-429"]
@@ -175,6 +215,64 @@ def test_changes_of_a_request_are_named() -> None:
     assert kept("request-results", lambda body: body["messages"][-1].update(content="11:30")) == [
         'the result is "11:30", not "10:30"'
     ]
+
+
+def test_results_may_come_in_the_order_of_their_calls() -> None:
+    """What counts is the call that each one is of."""
+
+    def sort(body: Json) -> None:
+        body["messages"][-2:] = reversed(body["messages"][-2:])
+
+    def swap(body: Json) -> None:
+        first, second = body["messages"][-2:]
+        first["content"], second["content"] = second["content"], first["content"]
+
+    assert kept("request-results-swapped", sort) == []
+    assert kept("request-results-swapped", swap) == [
+        'the result is "rain", not "snow"',
+        'the result is "snow", not "rain"',
+    ]
+
+
+def test_definitions_may_stand_in_their_places() -> None:
+    """A schema is the same with its definitions where they are referred to."""
+
+    def inline(body: Json) -> None:
+        schema = body["tools"][0]["function"]["parameters"]
+        place = schema.pop("$defs")["place"]
+        schema["properties"]["from"] = place
+        schema["properties"]["via"]["items"]["anyOf"][0] = place
+
+    assert kept("request-definitions", inline) == []
+    (lost,) = kept(
+        "request-definitions", lambda body: body["tools"][0]["function"]["parameters"].pop("$defs")
+    )
+    assert lost.startswith("route.parameters.properties.from.type must be 'object'")
+
+
+def test_features_of_a_request_are_kept() -> None:
+    """What it says beside its neutral form."""
+    assert kept("request-end-user", lambda body: None) == []
+    assert kept("request-end-user", lambda body: body.pop("user")) == [
+        'end user: missing, not "user-1815"'
+    ]
+    assert kept("request-systems", lambda body: body["messages"].pop(1)) == [
+        'the system prompt is "You answer in one sentence.", not "You answer in one sentence.\\n'
+        'Speak like a pirate."'
+    ]
+
+
+def test_what_came_out_is_sent_back() -> None:
+    """With the ids of the gateway; the second request is judged like the first."""
+    seen = observed("next-calls")
+    body = seen.case.next_body(seen.body, seen.reading.turn, seen.reading.id, "gw-1")
+    ids = [call["id"] for call in body["messages"][-3]["tool_calls"]]
+    assert ids == ["call_1", "call_2"]
+    assert [message["tool_call_id"] for message in body["messages"][-2:]] == ids
+    renamed = json.loads(json.dumps(body))
+    renamed["messages"][-1]["tool_call_id"] = "call_3"
+    again = replace(seen, body=body, exchanges=(upstream(seen.case, renamed),))
+    assert [rule for rule, *_ in wrong(list(request_findings(again)))] == ["ids-kept"]
 
 
 def test_the_result_of_a_tool_that_failed_stays_one() -> None:
