@@ -64,7 +64,7 @@ def _rules(seen: Observed, exchange: Exchange) -> Iterator[tuple[str, Mistakes]]
     yield "request-kept", ((text, None) for text in changes)
     if want.results:
         of_answer = seen.case.goes_on == "previous"
-        wrong = _continued(seen, got) if of_answer else _results(want.messages, got.messages)
+        wrong = _unknown_ids(seen, got) if of_answer else _results(want.messages, got.messages)
         yield "ids-kept", ((text, None) for text in wrong)
     if seen.case.goes_on and "signatures" in up.client.features:
         yield "reasoning-kept", ((text, None) for text in _signatures(seen, exchange))
@@ -128,7 +128,7 @@ def _messages(want: Sequence[Message], got: Sequence[Message], *, alike: bool) -
         yield from _message(message, other, alike=alike)
 
 
-def _continued(seen: Observed, got: Request) -> Iterator[str]:
+def _unknown_ids(seen: Observed, got: Request) -> Iterator[str]:
     """Ids that a service does not know, which has the history and needs them."""
     if got.previous is None:
         yield "the id of the earlier answer is lost"
@@ -234,24 +234,22 @@ def _plain(tool: OfferedTool) -> Any:
     """The schema as a JSON value with its definitions in their places, at its top without what says
     nothing: Gemini refuses an empty `properties`."""
     schema = json.loads(json.dumps(tool.parameters, default=dict))
-    schema = _resolved(schema, schema.get("$defs", {}))
+    schema = _resolve(schema, schema.get("$defs", {}))
     return {name: value for name, value in schema.items() if value not in ({}, [])}
 
 
-def _resolved(value: Any, definitions: Mapping[str, Any], depth: int = 0) -> Any:
+def _resolve(value: Any, definitions: Mapping[str, Any], depth: int = 0) -> Any:
     """A schema with its definitions in the places that refer to them: gateways may put them there
     where the API of the upstream has none."""
     if isinstance(value, list):
-        return [_resolved(item, definitions, depth) for item in value]
+        return [_resolve(item, definitions, depth) for item in value]
     if not isinstance(value, dict) or depth > _DEEPEST:
         return value
     name = str(value.get("$ref", "")).removeprefix("#/$defs/")
     if name in definitions:
-        return _resolved(definitions[name], definitions, depth + 1)
+        return _resolve(definitions[name], definitions, depth + 1)
     return {
-        key: _resolved(item, definitions, depth + 1)
-        for key, item in value.items()
-        if key != "$defs"
+        key: _resolve(item, definitions, depth + 1) for key, item in value.items() if key != "$defs"
     }
 
 

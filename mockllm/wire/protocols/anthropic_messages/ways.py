@@ -46,14 +46,14 @@ def _content(way: str, values: Sequence[Fields]) -> Iterator[Way]:
         elif event.get("type") == "content_block_delta" and event.get("index") in blocks:
             blocks[event.get("index")][1].append(mapping(event.get("delta")))
     for kind, part in _TEXTS.items():
-        yield Way(part, way, "".join(_joined(deltas, kind) for _, deltas in blocks.values()))
+        yield Way(part, way, "".join(_join(deltas, kind) for _, deltas in blocks.values()))
     uses = [(block, deltas) for block, deltas in blocks.values() if "input" in block]
-    calls = ((string(use.get("name")), _joined(deltas, "partial_json")) for use, deltas in uses)
+    calls = ((string(use.get("name")), _join(deltas, "partial_json")) for use, deltas in uses)
     yield Way("calls", way, tuple(calls))
     yield Way("ids", way, tuple(string(use.get("id")) for use, _ in uses))
 
 
-def _joined(deltas: Sequence[Fields], name: str) -> str:
+def _join(deltas: Sequence[Fields], name: str) -> str:
     return "".join(string(delta.get(name)) for delta in deltas)
 
 
@@ -81,11 +81,11 @@ def _starts(values: Sequence[Fields]) -> Iterator[Way]:
         own, of = deltas.get(index, []), f"block {index}"
         for kind, part in _TEXTS.items():
             if begun := string(block.get(kind)):
-                text = _joined(own, kind)
+                text = _join(own, kind)
                 yield Way(part, "the deltas", text, of)
                 yield Way(part, "the start of the block and its deltas", begun + text, of)
         if input := block.get("input"):
-            yield Way("calls", "the deltas", (("", _joined(own, "partial_json")),), of)
+            yield Way("calls", "the deltas", (("", _join(own, "partial_json")),), of)
             yield Way("calls", "the input in the start of the block", (("", dumps(input)),), of)
         if given := [text for delta in own if (text := string(delta.get("signature")))]:
             yield Way("signatures", "the last signature", given[-1], of)

@@ -238,7 +238,7 @@ def _reasoning_texts(body: Fields) -> object:
     return [[text.get("text"), text.get("signature")] for text in texts if text] or None
 
 
-def _redacted(body: Fields) -> object:
+def _find_redacted(body: Fields) -> object:
     values = (content.get("redactedContent") for content in _reasoning_contents(body))
     return [[value] for value in values if value] or None
 
@@ -262,6 +262,6 @@ CLIENT = ClientRequests(
     features={
         "metadata": field_feature("requestMetadata"),
         "signatures": Feature(_put_reasoning, _reasoning_texts, "claude"),
-        "redacted": Feature(_put_redacted, _redacted, "claude"),
+        "redacted": Feature(_put_redacted, _find_redacted, "claude"),
     },
 )
