@@ -51,7 +51,7 @@ def test_the_first_screen():
     assert sentence < picture < code
     lines = [line for line in blocks("python")[0].splitlines() if line and line[0] != "#"]
     assert len(lines) <= 10
-    assert len(README.splitlines()) <= 140
+    assert len(README.splitlines()) <= 90
 
 
 def test_the_numbers():
