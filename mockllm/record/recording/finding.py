@@ -7,17 +7,20 @@ all would take a tenth of a second for each group of a folder of ten thousand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mockllm.core.errors import MockLLMError
 from mockllm.play.matching.index import SCENARIO_HEADER
-from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.matching.route_selection import OPENING, RouteRequest
 from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.exchange import Exchange, Received
 from mockllm.play.replay.sessions.session import Session
-from mockllm.play.tapes.captured import Captured, detect_api, request_of
+from mockllm.play.replay.socket_replay import SocketReplay
+from mockllm.play.replay.socket_script import connections_of
+from mockllm.play.tapes.captured import Captured, Tape, detect_api, request_of
+from mockllm.play.tapes.socket_session import Recording, SocketMessage, SocketSession
 from mockllm.record.recording.drafting.draft import Draft
 from mockllm.scenario.ignoring import competing
 from mockllm.scenario.model import Scenario, TextCondition
@@ -34,16 +37,19 @@ def player_of(scenarios: Mapping[str, Scenario], written: Iterable[Draft]) -> Pl
         scenario = scenarios[draft.scenario.name]
         for index, turn in enumerate(scenario.turns):
             drafted = draft.recorded.get(turn.recorded.file) if turn.recorded is not None else None
-            if drafted is not None:
+            if drafted is not None and isinstance(drafted.tape, Tape):
                 tape, content, decoded = drafted.tape, drafted.content, drafted.decoded
                 player.recordings.know(scenario, index, tape, content, decoded)
     return player
 
 
 def not_found(
-    player: Player, exchange: Captured, scenario: str, turn: int, session: Session
+    player: Player, exchange: Recording, scenario: str, turn: int, session: Session
 ) -> str:
-    """Why the request of an exchange does not get back the recording of a turn; "" if it does."""
+    """Why the request of an exchange does not get back the recording of a turn, or a client of a
+    WebSocket the recorded messages; "" if it does."""
+    if isinstance(exchange, SocketSession):
+        return _session_not_found(player, exchange, scenario, session)
     found = detect_api(exchange)
     # One of ours may name the scenario, and the question is whether the request alone finds it.
     sent = exchange.request_headers
@@ -68,6 +74,72 @@ def not_found(
     return ""
 
 
+def _session_not_found(
+    player: Player, recorded: SocketSession, scenario: str, session: Session
+) -> str:
+    """Why a client that sends what was recorded does not get the recorded messages back."""
+    opening = replace(RouteRequest.of_exchange(recorded.opening), method=OPENING)
+    numbers = sorted({message.connection for message in recorded.messages}) or [0]
+    sockets = [one for one in player.served.by_name.values() if one.socket]
+    # Connections to scenarios of one route are played one after the other.
+    most = sum(len(connections_of(one)) for one in sockets)
+    for number in numbers:
+        try:
+            if not player.routes.sockets.answers(opening):
+                return "no scenario answers its opening"
+            tries = (player.routes.sockets.open(opening, session) for _ in range(most))
+            replay = next((one for one in tries if _is_of(one, scenario)), None)
+        except MockLLMError as error:
+            return f"its opening is refused: {error}"
+        if replay is None:
+            return "connections of other scenarios answer its opening"
+        if isinstance(replay, SocketReplay):
+            messages = [one for one in recorded.messages if one.connection == number]
+            problem = _compare(replay, messages)
+            if problem:
+                return problem
+    return ""
+
+
+def _is_of(replay: SocketReplay | Answered, scenario: str) -> bool:
+    if isinstance(replay, SocketReplay):
+        return replay.script.scenario.name == scenario
+    return replay.played.scenario == scenario
+
+
+def _compare(replay: SocketReplay, messages: Sequence[SocketMessage]) -> str:
+    """What is different where a client sends the recorded messages of a connection; "" if nothing
+    is."""
+    if replay.script.recorded not in ("exact", ""):
+        return f"its recording is not played: {replay.script.recorded}"
+    got: list[bytes] = []
+    end = next((at for at, one in enumerate(messages) if one.kind == "close"), len(messages))
+    for message in (None, *messages[: end + 1]):  # the service may speak first
+        if message is not None and message.side == "client":
+            problems: tuple[str, ...] = ()
+            if message.kind == "close":
+                replay.close()
+            elif message.kind in ("text", "binary"):
+                problems = replay.receive(message.data)
+            if problems:
+                return f"a message of its client is refused: {problems[0]}"
+        while (due := replay.next_due()) is not None:
+            got += [one.data for one in due.served if one.close is None]
+    wanted = [
+        one.data
+        for one in messages[:end]
+        if one.side == "service" and one.kind in ("text", "binary")
+    ]
+    if got == wanted:
+        return ""
+    same = next(
+        (n for n, pair in enumerate(zip(got, wanted, strict=False)) if pair[0] != pair[1]), -1
+    )
+    return f"{len(got)} of its {len(wanted)} messages are played" + (
+        f", number {same + 1} is another one" if same >= 0 else ""
+    )
+
+
 def _plays_only_when_named(player: Player, name: str, turn: int) -> bool:
     scenario = player.served.by_name.get(name)
     if scenario is None or scenario.match is not None or scenario.route is not None:
@@ -85,9 +157,11 @@ def _answer(
     return player.routes.play(replace(RouteRequest.of_exchange(exchange), headers=headers), session)
 
 
-def not_found_after_write(player: Player, exchange: Captured, written: Scenario, turn: int) -> str:
+def not_found_after_write(player: Player, exchange: Recording, written: Scenario, turn: int) -> str:
     """Why the request of an exchange that was just written does not get back its recording."""
     session = Session("recording")
+    if isinstance(exchange, SocketSession):
+        return not_found(player, exchange, written.name, turn, session)
     for scenario, index in recorded_before(player, exchange, written.name, turn):
         session.note_played(scenario.name, index)
     attempts = len(written.turns[turn].attempts)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+
+from mockllm.play.tapes.socket_session import HowClosed
+
+Watch = Callable[[bytes, HowClosed], None]
+"""Gets what arrives on a connection, as it is passed on, and at last how it ended."""
 
 
 class Pipe(asyncio.Protocol):
@@ -10,12 +16,13 @@ class Pipe(asyncio.Protocol):
 
     Args:
         transport: the connection that it reads.
+        watch: sees what passes; None: nobody does.
     """
 
     other: Pipe
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self.transport = transport
+    def __init__(self, transport: asyncio.Transport, watch: Watch | None = None) -> None:
+        self.transport, self._watch = transport, watch
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ended = False
 
@@ -25,6 +32,8 @@ class Pipe(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.other.transport.write(data)
+        if self._watch is not None:
+            self._watch(data, "")
 
     def pause_writing(self) -> None:
         self.other.transport.pause_reading()
@@ -36,6 +45,8 @@ class Pipe(asyncio.Protocol):
         """Ends the other side's reading. The connection is over when both sides have ended, and
         with TLS when one has."""
         self._ended = True
+        if self._watch is not None:
+            self._watch(b"", "eof")
         other = self.other.transport
         if not other.is_closing():
             if not other.can_write_eof():
@@ -46,13 +57,23 @@ class Pipe(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.other.transport.close()
+        if self._watch is not None and exc is not None:
+            self._watch(b"", "reset")
         if not self.lost.done():
             self.lost.set_result(None)
 
 
-def join(near: asyncio.Transport, far: asyncio.Transport) -> tuple[Pipe, Pipe]:
-    """The protocols that join two connections; `until_lost` ends them."""
-    pipes = Pipe(near), Pipe(far)
+def join(
+    near: asyncio.Transport,
+    far: asyncio.Transport,
+    watches: tuple[Watch | None, Watch | None] = (None, None),
+) -> tuple[Pipe, Pipe]:
+    """The protocols that join two connections; `until_lost` ends them.
+
+    Args:
+        watches: of what the near side sends, and the far one.
+    """
+    pipes = Pipe(near, watches[0]), Pipe(far, watches[1])
     pipes[0].other, pipes[1].other = pipes[1], pipes[0]
     return pipes
 

@@ -46,9 +46,8 @@ server, so that any page could name one."""
 
 _NO_WEBSOCKETS = (
     "mockllm plays Responses over a WebSocket (GET /v1/responses), and routes of scenarios with "
-    "`socket`; `mockllm record` passes WebSockets on without recording them. Let the client speak "
-    "HTTP, as most SDKs do unless they are told otherwise; or let it reach the service: name the "
-    "host in NO_PROXY."
+    "`socket`, as `mockllm record` writes them. Record it; or let the client speak HTTP, as most "
+    "SDKs do unless told otherwise; or let it reach the service: name the host in NO_PROXY."
 )
 
 

@@ -10,6 +10,7 @@ from mockllm.core.events import Timed
 from mockllm.core.timeline import fold
 from mockllm.play.tapes.captured import Tape, load_tape
 from mockllm.play.tapes.recorded_turn import answer_carrier
+from mockllm.play.tapes.socket_tape import is_socket_tape
 from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.reading.latency import RecordedTimes, read_latency, read_samples
 from mockllm.wire.protocols import PROTOCOLS
@@ -41,7 +42,9 @@ def _read_times(name: str) -> RecordedTimes:
     gaps = []
     for tape in tapes:
         try:
-            gaps.append(_gaps(load_tape(tape.read_bytes(), str(tape))))
+            data = tape.read_bytes()
+            if not is_socket_tape(data.partition(b"\n")[0]):  # those are no streams of one answer
+                gaps.append(_gaps(load_tape(data, str(tape))))
         except OSError as error:
             raise ValueError(f"{str(tape)!r} cannot be read: {error.strerror}") from None
         except MockLLMError as error:

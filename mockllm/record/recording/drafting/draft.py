@@ -15,6 +15,8 @@ from mockllm.core.jsontext import compact
 from mockllm.core.text import HALF_PAIR
 from mockllm.play.tapes.captured import CUTS, Captured, Tape, dump_tape
 from mockllm.play.tapes.recorded_turn import RecordedTurn
+from mockllm.play.tapes.socket_session import SocketSession
+from mockllm.play.tapes.socket_tape import dump_session
 from mockllm.record.recording.drafting.conversations import Placement
 from mockllm.scenario import model as m
 from mockllm.scenario.model import Scenario, TurnSpec
@@ -79,7 +81,8 @@ LIVE = Origin()
 
 @dataclass(frozen=True, slots=True)
 class DraftedTurn:
-    """The draft of one exchange: a turn without conditions on its request, and its tape.
+    """The draft of one exchange, or of a session: a turn without conditions on its request, and its
+    tape.
 
     Args:
         decoded: what the tape decodes to; None for an HTTP error, and for a route.
@@ -87,7 +90,7 @@ class DraftedTurn:
     """
 
     spec: TurnSpec
-    tape: Tape
+    tape: Tape | SocketSession
     decoded: RecordedTurn | None = None
     content: bytes | None = None
 
@@ -340,7 +343,8 @@ class ScenarioFiles:
             file = self._known.get(name, name)
         else:
             file = self.of_drafts[name] = new_file(".jsonl")
-            self.contents[file] = dump_tape(drafted.tape)
+            tape = drafted.tape
+            self.contents[file] = dump_tape(tape) if isinstance(tape, Tape) else dump_session(tape)
         recorded = replace(turn.recorded, file=file, path=self._path_of(file))
         return replace(turn, recorded=recorded)
 

@@ -14,6 +14,7 @@ from mockllm.core.errors import MockLLMError, ScenarioError, WireError
 from mockllm.core.request import Request
 from mockllm.play.matching.conversation import History, openings
 from mockllm.play.tapes.captured import Captured, Tape, detect_api, request_of
+from mockllm.play.tapes.socket_session import Recording, SocketSession
 from mockllm.record.recording.drafting.conversations import (
     Conversation,
     KnownConversations,
@@ -43,6 +44,7 @@ from mockllm.record.recording.drafting.route_drafts import (
     route_of,
     route_turn,
 )
+from mockllm.record.recording.drafting.socket_drafts import socket_line, socket_scenario
 from mockllm.record.recording.drafting.turns import (
     answering,
     draft_turn,
@@ -94,10 +96,12 @@ class Drafting:
         for scenario in known:
             self._add_known(scenario)
 
-    def add(self, exchange: Captured, origin: Origin = LIVE) -> tuple[Draft, ...]:
+    def add(self, exchange: Recording, origin: Origin = LIVE) -> tuple[Draft, ...]:
         """The scenario that an exchange belongs to, whole, with the one that ignores more than it
-        did, and the competing ones that need a further condition now."""
+        did, and the competing ones that need a further condition now; or that of a session."""
         try:
+            if isinstance(exchange, SocketSession):
+                return (self._socket(exchange, origin),)
             return self._drafts(exchange, origin)
         except RecursionError:  # JSON may be as deep as it can be read
             return (Draft(None, report=(Line(exchange.source, "skipped", _TOO_DEEP),)),)
@@ -169,6 +173,18 @@ class Drafting:
         line = route_line(plain, scenario, recorded.order)
         assert turn.spec.recorded is not None
         return Draft(scenario, {turn.spec.recorded.file: turn}, (line,), base, origin.stem)
+
+    def _socket(self, session: SocketSession, origin: Origin) -> Draft:
+        """The draft of a session, which is a scenario of its own."""
+        try:
+            scenario, turn = socket_scenario(session, origin, self._free_name)
+        except MockLLMError as error:
+            return Draft(None, report=(Line(session.source, "skipped", str(error)),))
+        scenario = with_ignored(scenario, self._rule.ignore)
+        self._keep(Conversation(scenario, len(self._conversations), None, group=origin.group))
+        assert turn.spec.recorded is not None
+        line = socket_line(session, scenario)
+        return Draft(scenario, {turn.spec.recorded.file: turn}, (line,), stem=origin.stem)
 
     def adopt_changes(self, draft: Draft, as_written: Draft) -> None:
         """Takes over what a folder changed in a draft: the name, the match. A conversation that it

@@ -12,6 +12,7 @@ from mockllm.core.errors import ScenarioError
 from mockllm.core.record import record
 from mockllm.core.text import quantity
 from mockllm.play.tapes.captured import load_head, load_tape, recorded_at
+from mockllm.play.tapes.socket_tape import is_socket_tape, load_session_head
 from mockllm.scenario.model import Scenario
 
 _AGE = re.compile(r"(?P<number>[0-9]{1,5})(?P<unit>[dw])(?P<error>:error)?")
@@ -83,7 +84,10 @@ def ages(scenarios: Iterable[Scenario], most: MaxAge, now: float) -> Ages:
 def _date(file: Path) -> float | None:
     """When a tape was recorded. Mostly its first line says so; the rest is read only where not."""
     with file.open("rb") as opened:
-        head, _ = load_head(opened.readline(), str(file))
+        first = opened.readline()
+    if is_socket_tape(first):
+        return load_session_head(first, str(file))[0].at or None
+    head, _ = load_head(first, str(file))
     known = recorded_at(replace(head.exchange, chunks=()))
     return recorded_at(load_tape(file.read_bytes(), str(file)).exchange) if known is None else known
 

@@ -20,6 +20,8 @@ from pathlib import Path
 from mockllm.core.errors import Problem, ScenarioError
 from mockllm.play.replay.loading import load, loads
 from mockllm.play.tapes.captured import Tape, load_tape
+from mockllm.play.tapes.socket_session import SocketSession
+from mockllm.play.tapes.socket_tape import load_session
 from mockllm.record.recording.drafting.draft import (
     Draft,
     Line,
@@ -94,6 +96,13 @@ class Folder:
         """A tape of the folder; None where it is not there, or cannot be read."""
         try:
             return load_tape(self._content(recorded.file), str(self.path / recorded.file))
+        except (OSError, ScenarioError):
+            return None
+
+    def session(self, recorded: Recorded) -> SocketSession | None:
+        """A session of the folder; None where its tape is not there, or is none of a WebSocket."""
+        try:
+            return load_session(self._content(recorded.file), str(self.path / recorded.file))
         except (OSError, ScenarioError):
             return None
 

@@ -22,7 +22,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
 
 from mockllm.core.record import record
-from mockllm.serve.interception.pipes import hand_over, join, until_lost
+from mockllm.serve.interception.pipes import Watch, hand_over, join, until_lost
 from mockllm.serve.server.http.connection_faults import Admission, reset
 
 UNREADABLE = (web.RequestPayloadError, HttpProcessingError)
@@ -340,12 +340,19 @@ def take_over(request: web.BaseRequest) -> tuple[asyncio.Transport, bytes]:
     return transport, early
 
 
-async def pass_through(request: web.BaseRequest, response: ClientResponse) -> None:
+async def pass_through(
+    request: web.BaseRequest,
+    response: ClientResponse,
+    watches: tuple[Watch | None, Watch | None] = (None, None),
+) -> None:
     """Passes bytes between the client of a request and the service that answered it with 101, until
     both connections are over.
 
     aiohttp's WebSockets would read the frames and write others. What arrived behind the head of the
     answer is in `_tail`, where its own reader of frames looks for it.
+
+    Args:
+        watches: of what the client sends, and the service.
 
     Raises:
         ConnectionResetError: the client is gone already.
@@ -357,8 +364,11 @@ async def pass_through(request: web.BaseRequest, response: ClientResponse) -> No
     if far is None:  # the service has ended it at once
         near.write(answered)
         near.close()
+        if watches[1] is not None:
+            watches[1](answered, "")
+            watches[1](b"", "eof")
         return
-    pipes = join(near, far)
+    pipes = join(near, far, watches)
     hand_over(near, pipes[0], sent)
     hand_over(far, pipes[1], answered)
     try:

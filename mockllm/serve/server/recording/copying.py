@@ -13,9 +13,11 @@ from mockllm.core.errors import RequestError, UpstreamError
 from mockllm.core.http import TimedBytes, unusual_reason
 from mockllm.play.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.play.tapes.captured import Captured, Cut
+from mockllm.play.tapes.socket_session import opening_session
 from mockllm.serve.server.http.request_reading import read_part
 from mockllm.serve.server.recording.recorder import Recorder
 from mockllm.serve.server.recording.services import shown_url
+from mockllm.serve.server.recording.socket_copy import SocketCopy
 from mockllm.serve.server.recording.upstream import RawHeaders, Upstream
 
 _AT_ONCE = 1024 * 1024
@@ -106,6 +108,7 @@ class AnswerCopy:
         upload: its body, if that was not read before.
         recorder: None if nothing is recorded.
         limit: the most bytes of an answer that are recorded.
+        opens_socket: whether the request would have opened a WebSocket.
     """
 
     exchange: Exchange
@@ -115,6 +118,7 @@ class AnswerCopy:
     upstream: Upstream
     recorder: Recorder | None
     limit: int
+    opens_socket: bool = False
     cut: Cut = "client"
     _size: int = 0
     _chunks: list[TimedBytes] = field(default_factory=list)
@@ -165,7 +169,8 @@ class AnswerCopy:
         if why:
             recorder.skip(self._source, f"{self._source}: {why}")
         else:
-            recorder.add(self._capture())
+            captured = self._capture()
+            recorder.add(opening_session(captured) if self.opens_socket else captured)
 
     def _not_recorded(self) -> str:
         """Why the exchange is not recorded; "" if it is."""
@@ -181,6 +186,14 @@ class AnswerCopy:
     @property
     def _source(self) -> str:
         return f"{self.exchange.received.method} {shown_url(self.exchange.path)}"
+
+    def begin_socket(self) -> SocketCopy | None:
+        """The copy of the WebSocket that the answer opens, in place of this one; None if nothing is
+        recorded."""
+        recorder, self.recorder = self.recorder, None
+        if recorder is None:
+            return None
+        return SocketCopy(opening_session(self._capture()), self.limit, self._clock)
 
     def _capture(self) -> Captured:
         exchange, upstream = self.exchange, self.upstream

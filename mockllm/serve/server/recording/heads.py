@@ -33,7 +33,8 @@ def request_headers(request: web.BaseRequest, *, readable: bool, plain: bool = F
     """The client's headers as the service gets them.
 
     Args:
-        readable: ask for no compression that a recording cannot undo.
+        readable: ask for no compression, and no extension of a WebSocket, that a recording cannot
+            undo.
         plain: ask for none at all: faults strike in events that can be read.
     """
     out: list[tuple[bytes, bytes]] = []
@@ -48,6 +49,10 @@ def request_headers(request: web.BaseRequest, *, readable: bool, plain: bool = F
             value = b"identity"
         elif key == b"accept-encoding" and readable:
             value = _readable(value)
+        elif key == b"sec-websocket-extensions" and readable:
+            value = _known_extensions(value)
+        if not value and key == b"sec-websocket-extensions":
+            continue
         out.append((name, value))
     return tuple(out)
 
@@ -57,6 +62,11 @@ def _readable(accepted: bytes) -> bytes:
     known = {*codings(), "identity"}
     kept = [part for part in offered if part.partition(";")[0].strip().lower() in known]
     return ", ".join(kept).encode("latin-1") or b"identity"
+
+
+def _known_extensions(offered: bytes) -> bytes:
+    offers = (offer.strip() for offer in offered.split(b","))
+    return b", ".join(offer for offer in offers if offer.startswith(b"permessage-deflate"))
 
 
 def answer_head(

@@ -41,6 +41,7 @@ from mockllm.serve.server.recording.heads import (
 from mockllm.serve.server.recording.recorder import Recorder, Written
 from mockllm.serve.server.recording.services import Services, shown_url
 from mockllm.serve.server.recording.signing import Scope, signed_again, signed_scope
+from mockllm.serve.server.recording.socket_copy import SocketCopy
 from mockllm.serve.server.recording.upstream import RawHeaders, Upstream, Upstreams
 from mockllm.wire.protocols.base import WireProtocol
 
@@ -86,6 +87,7 @@ class Proxy:
         self.services = Services(options.upstreams, options.option)
         self.upstreams = Upstreams(trust_env=options.trust_env)
         self.passing: set[asyncio.Task[object]] = set()
+        self._reading: set[asyncio.Task[None]] = set()
         self.mode: RecordMode = options.mode
         if options.mode == "once":
             assert self.recorder is not None
@@ -121,6 +123,8 @@ class Proxy:
         try:
             if self.passing:
                 await asyncio.wait(self.passing)
+            if self._reading:
+                await asyncio.wait(self._reading)
             await self.upstreams.aclose()
         finally:  # also where no one waits for it: its process must end
             if self.recorder is not None:
@@ -142,6 +146,12 @@ class Proxy:
             return await _Passage(self, arrival, protocol, exchange, origin).answer()
         finally:
             self.passing.discard(task)
+
+    def record_socket(self, recorder: Recorder, copy: SocketCopy) -> None:
+        """Records a connection that is over; whoever waited for it may be cancelled."""
+        reading = asyncio.create_task(_record_socket(recorder, copy))
+        self._reading.add(reading)
+        reading.add_done_callback(self._reading.discard)
 
     def missing(self, protocol: WireProtocol) -> str:
         """Why no service gets a request, and what to do about it."""
@@ -194,11 +204,18 @@ class _Passage:
             upstream = await self._ask()
         except RequestError as error:
             return await self._refuse(error)
-        if upstream.response.status == SWITCHING:
-            return await self._pass_websocket(upstream)
         copy = AnswerCopy(
-            self.exchange, self.url, self.headers, self.upload, upstream, self.recorder, self.limit
+            self.exchange,
+            self.url,
+            self.headers,
+            self.upload,
+            upstream,
+            self.recorder,
+            self.limit,
+            self.is_websocket,
         )
+        if upstream.response.status == SWITCHING:
+            return await self._pass_websocket(upstream, copy)
         if self.faults:
             return await self._pass_broken(upstream, copy)
         return await self._pass_on(upstream, copy)
@@ -253,11 +270,10 @@ class _Passage:
             return None
         # As load balancers and starting scripts ask whether somebody listens.
         is_probe = not self.origin and method in ("GET", "HEAD") and self.arrival.target == "/"
-        if not self.is_websocket and not is_probe:
+        if self.is_websocket or not is_probe:
             return recorder
         source = f"{method} {shown_url(self.exchange.path)}"
-        why = _WEBSOCKET if self.is_websocket else _PROBE
-        recorder.skip(source, f"{source}: {why}", unwanted=not self.is_websocket)
+        recorder.skip(source, f"{source}: {_PROBE}", unwanted=True)
         return None
 
     def _draw_faults(self) -> tuple[Fault, ...]:
@@ -337,9 +353,9 @@ class _Passage:
         headers = self._answer_headers(upstream)
         return answer_head(upstream, headers, framed=framed, close=close, for_page=for_page)
 
-    async def _pass_websocket(self, upstream: Upstream) -> web.StreamResponse:
+    async def _pass_websocket(self, upstream: Upstream, opening: AnswerCopy) -> web.StreamResponse:
         """Passes a WebSocket's bytes on in both directions until it is over."""
-        sent = self.exchange.sent
+        sent, recorder, copy = self.exchange.sent, self.recorder, opening.begin_socket()
         if self.faults:
             sent.break_with(faults_text(self.faults), SWITCHING)
             sent.miss("none strikes in a WebSocket")
@@ -348,9 +364,12 @@ class _Passage:
         head = answer_head(upstream, headers, framed=False, close=False)
         try:
             await send(self.request, head, sent)
-            await pass_through(self.request, upstream.response)
+            watches = (None, None) if copy is None else copy.watches
+            await pass_through(self.request, upstream.response, watches)
         finally:
             upstream.close()
+            if recorder is not None and copy is not None:
+                self.proxy.record_socket(recorder, copy)
         sent.end_pauses(time.perf_counter())
         return CLOSE
 
@@ -421,11 +440,17 @@ class _Passage:
         sent.end_pauses(time.perf_counter())
 
 
+async def _record_socket(recorder: Recorder, copy: SocketCopy) -> None:
+    session, problem = await asyncio.to_thread(copy.read)
+    recorder.add(session)
+    if problem:
+        recorder.skip(session.source, f"{session.source}: {problem}")
+
+
 def _not_answered(
     message: str, status: int = 502, code: str = "upstream_unreachable"
 ) -> RequestError:
     return RequestError(message, status=status, code=code)
 
 
-_WEBSOCKET = "a WebSocket is passed on, and not recorded"
 _PROBE = "a probe of the port is passed on, and not recorded: it asks for nothing"

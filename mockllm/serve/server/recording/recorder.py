@@ -15,7 +15,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from mockllm.core.text import printable
-from mockllm.play.tapes.captured import Captured
+from mockllm.play.tapes.socket_session import Recording, SocketSession
 from mockllm.record.recording.drafting.draft import Line
 from mockllm.record.recording.drafting.matches import MatchRule
 from mockllm.record.recording.store.ended import EndedExchanges
@@ -50,7 +50,7 @@ class ExchangeQueue:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[int, Captured]] = deque()
+        self._waiting: deque[tuple[int, Recording]] = deque()
         self._bytes = 0
         self._added = self._closed = self._tried_at_end = False
         self.obstacle = ""
@@ -66,7 +66,7 @@ class ExchangeQueue:
         """The number of exchanges that wait."""
         return len(self._waiting)
 
-    def put(self, number: int, captured: Captured) -> bool:
+    def put(self, number: int, captured: Recording) -> bool:
         """Adds an exchange; False, and nothing else, if it cannot be kept: there is an obstacle,
         and too much waits for the end of it."""
         with self._changed:
@@ -78,7 +78,7 @@ class ExchangeQueue:
             self._changed.notify()
         return room
 
-    def next_group(self) -> tuple[tuple[int, Captured], ...]:
+    def next_group(self) -> tuple[tuple[int, Recording], ...]:
         """Waits for exchanges; they stay until they are `done`. What met an obstacle is given again
         after the next exchange, and once at the end. Nothing is given after the end."""
         with self._changed:
@@ -104,7 +104,7 @@ class ExchangeQueue:
             self._closed = True
             self._changed.notify()
 
-    def rest(self) -> tuple[tuple[int, Captured], ...]:
+    def rest(self) -> tuple[tuple[int, Recording], ...]:
         """Takes out what still waits."""
         with self._changed:
             rest = tuple(self._waiting)
@@ -115,7 +115,9 @@ class ExchangeQueue:
         return bool(self._waiting) and (self._added or not self.obstacle)
 
 
-def _size(captured: Captured) -> int:
+def _size(captured: Recording) -> int:
+    if isinstance(captured, SocketSession):
+        return len(captured.body) + sum(len(message.data) for message in captured.messages)
     return len(captured.request_body) + sum(len(chunk.data) for chunk in captured.chunks)
 
 
@@ -172,7 +174,7 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="mockllm-recording", daemon=True)
         self._thread.start()
 
-    def add(self, captured: Captured) -> None:
+    def add(self, captured: Recording) -> None:
         """Takes an exchange that has ended; does not wait."""
         number = next(self._numbers)
         try:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockllm.core.errors import MockLLMError, ScenarioError, WireError
-from mockllm.play.tapes.captured import Captured, detect_api
+from mockllm.play.tapes.captured import detect_api
 from mockllm.play.tapes.recorded_turn import recorded_turn
+from mockllm.play.tapes.socket_session import Recording, SocketSession
 from mockllm.record.recording.drafting.draft import Draft, Line
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.record.recording.drafting.matches import MatchRule
+from mockllm.record.recording.drafting.socket_drafts import exchanges_of
 from mockllm.record.recording.finding import Competing, not_found_after_write, player_of
 from mockllm.record.recording.store.ended import WrittenExchanges
 from mockllm.record.recording.store.folder import Folder
@@ -22,8 +24,8 @@ from mockllm.record.redaction.redact import Redactor
 from mockllm.record.redaction.rules import Rules
 from mockllm.scenario.model import Scenario
 
-Group = Sequence[tuple[int, Captured]]
-"""Exchanges in the order in which they ended, each with its number."""
+Group = Sequence[tuple[int, Recording]]
+"""Exchanges and sessions in the order in which they ended, each with its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Writer:
             return GroupResult(1, (lost_line(group[0][1].source, fault),))
         return GroupResult(len(group), tuple(lines), scenarios)
 
-    def _lines(self, group: Sequence[Captured], changed: dict[str, Scenario]) -> list[Line]:
+    def _lines(self, group: Sequence[Recording], changed: dict[str, Scenario]) -> list[Line]:
         """Writes exchanges, and gives the line of each.
 
         Args:
@@ -122,7 +124,7 @@ class Writer:
         Raises:
             OSError: none is written, or not all of them are.
         """
-        found: list[tuple[Line, Captured, Draft | None]] = []
+        found: list[tuple[Line, Recording, Draft | None]] = []
         drafting = self._drafting = self._drafting or self._begin()
         with self._folder.group():
             for captured in group:
@@ -147,11 +149,19 @@ class Writer:
         )
 
     def _draft(
-        self, drafting: Drafting, captured: Captured, changed: dict[str, Scenario]
-    ) -> Iterator[tuple[Line, Captured, Draft | None]]:
-        """Drafts and writes an exchange; its lines, each with what was written."""
+        self, drafting: Drafting, captured: Recording, changed: dict[str, Scenario]
+    ) -> Iterator[tuple[Line, Recording, Draft | None]]:
+        """Drafts and writes an exchange, or a session; its lines, each with what was written."""
+        if isinstance(captured, SocketSession) and (split := exchanges_of(captured)) is not None:
+            exchanges, not_kept = split
+            for exchange in exchanges:
+                numberless = replace(exchange, source=captured.source)
+                yield from self._draft(drafting, numberless, changed)
+            if not_kept:
+                yield Line(captured.source, "skipped", not_kept, unwanted=True), captured, None
+            return
         try:
-            clean = self._redactor.exchange(_without_late_cut(captured))
+            clean = self._redactor.recording(_without_late_cut(captured))
             for draft in drafting.add(clean):
                 written = self._folder.write(draft)
                 drafting.adopt_changes(draft, written)
@@ -161,7 +171,7 @@ class Writer:
         except MockLLMError as error:
             yield Line(captured.source, "skipped", str(error)), captured, None
 
-    def _looked_for(self, line: Line, captured: Captured, draft: Draft) -> Line:
+    def _looked_for(self, line: Line, captured: Recording, draft: Draft) -> Line:
         """The line with the reason why the recorded request does not find its recording, and with
         what was redacted."""
         line = replace(line, redacted=_secret_counts(captured))
@@ -190,9 +200,9 @@ def one_by_one(write: Callable[[Group], GroupResult], group: Group) -> GroupResu
     return whole
 
 
-def _without_late_cut(captured: Captured) -> Captured:
+def _without_late_cut(captured: Recording) -> Recording:
     """The exchange; not cut where the client left after the end marker of the stream."""
-    if captured.cut not in ("client", "stalled"):
+    if isinstance(captured, SocketSession) or captured.cut not in ("client", "stalled"):
         return captured
     protocol = detect_api(captured).protocol
     with suppress(WireError):
@@ -201,13 +211,18 @@ def _without_late_cut(captured: Captured) -> Captured:
     return captured
 
 
-def _secret_counts(captured: Captured) -> tuple[tuple[str, int], ...]:
-    """The number of secrets that were replaced in an exchange, by kind."""
+def _secret_counts(captured: Recording) -> tuple[tuple[str, int], ...]:
+    """The number of secrets that were replaced in an exchange or a session, by kind."""
+    messages: list[str] = []
+    if isinstance(captured, SocketSession):
+        messages = [one.data.decode("latin-1") + one.reason for one in captured.messages]
+        captured = captured.opening
     with suppress(WireError):  # what cannot be decompressed is counted as it stands
         captured = captured.plain()
     heads = (value for _, value in (*captured.request_headers, *captured.headers))
     bodies = (captured.request_body.decode("latin-1"), captured.body.decode("latin-1"))
-    return tuple(sorted(placeholder_kinds((captured.url, *heads, *bodies)).items()))
+    texts = (captured.url, *heads, *bodies, *messages)
+    return tuple(sorted(placeholder_kinds(texts).items()))
 
 
 def obstacle(error: OSError | ScenarioError) -> str:

@@ -1,4 +1,4 @@
-"""WebSockets pass a recorder in both directions, as bytes, and are not recorded."""
+"""WebSockets pass a recorder in both directions, as bytes, and their messages are recorded."""
 
 import asyncio
 import json
@@ -16,6 +16,8 @@ from websockets.frames import CloseCode
 from websockets.sync.client import connect
 
 from mockllm.play.replay.fault_plan import read_plan
+from mockllm.play.replay.loading import load
+from mockllm.play.tapes.socket_tape import load_session
 from mockllm.serve.interception.hosts import Hosts
 from mockllm.serve.server.options import InterceptOptions, ServerOptions
 from mockllm.serve.server.thread import ServerThread
@@ -32,6 +34,25 @@ def opened(url, target="/v1/realtime?model=gpt-realtime&x=a%2Fb", **options):
     return connect(
         url.replace("http", "ws", 1) + target, open_timeout=GIVE_UP, proxy=None, **options
     )
+
+
+def sessions(tmp_path):
+    """The sessions on the tapes, in the order of their scenarios."""
+    tapes = (tmp_path / "recorded").glob("*.jsonl")
+    tapes = sorted(tapes, key=lambda tape: (len(tape.name), tape.name))
+    return [load_session(tape.read_bytes(), tape.name) for tape in tapes]
+
+
+def said(session):
+    """The messages of a session, each with who sent it; pings left out."""
+    return [
+        (one.side, one.kind, one.data, one.code, one.reason)
+        for one in session.messages
+        if one.kind not in ("ping", "pong")
+    ]
+
+
+MESSAGES = ("Zürich", b"\x00\xff", "", "a" * 800_000, bytes(range(256)) * 900)
 
 
 def test_everything_passes(tmp_path):
@@ -56,7 +77,7 @@ def test_everything_passes(tmp_path):
                     "key": "Bearer any",
                     "subprotocol": "realtime",
                 }
-                for message in ("Zürich", b"\x00\xff", "", "a" * 800_000, bytes(range(256)) * 900):
+                for message in MESSAGES:
                     client.send(message)
                     assert client.recv(GIVE_UP) == message
                 client.send(iter(["three ", "fragments ", "of one"]))
@@ -70,6 +91,21 @@ def test_everything_passes(tmp_path):
         assert [(entry.outcome, entry.status) for entry in entries] == [("forwarded", 101)] * 2
         assert KEY not in str([entry.headers for entry in entries])
     assert [line.source for line in lines] == ["GET /v1/realtime"] * 2
+    assert not any(line.is_missing for line in lines)
+    expected = [message.encode() if isinstance(message, str) else message for message in MESSAGES]
+    for session in sessions(tmp_path):
+        assert KEY not in str(session)
+        assert [data for side, _, data, *_ in said(session) if side == "client"][:5] == expected
+        assert [data for side, _, data, *_ in said(session) if side == "service"][1:6] == expected
+        assert ("client", "close", b"", 4001, "enough") in said(session)
+        fragmented = [one.fragments for one in session.messages if one.fragments]
+        assert fragmented == [(6, 10, 6, 0)] or fragmented == [(6, 10, 6)]
+        assert sum(one.kind == "ping" for one in session.messages) >= 2
+        times = [one.at for one in session.messages]
+        assert times == sorted(times)
+        assert dict(session.headers)["sec-websocket-protocol"] == "realtime"
+    extensions = ["sec-websocket-extensions" in dict(one.headers) for one in sessions(tmp_path)]
+    assert sorted(extensions) == [False, True]
 
 
 @pytest.mark.parametrize("code", [1000, 1001, 1008, 1011, 1013, 4000])
@@ -86,6 +122,8 @@ def test_how_the_service_ends_it(tmp_path, code):
             client.recv(GIVE_UP)
         assert ended.value.rcvd.code == code
         assert ended.value.rcvd.reason == "as you say"
+    (session,) = sessions(tmp_path)
+    assert ("service", "close", b"", code, "as you say") in said(session)
 
 
 def test_a_connection_that_breaks(tmp_path):
@@ -107,10 +145,16 @@ def test_a_connection_that_breaks(tmp_path):
             client.recv(GIVE_UP)
             client.socket.shutdown(socket.SHUT_RDWR)
             assert ended.get(timeout=GIVE_UP) == (CloseCode.ABNORMAL_CLOSURE, "")
+    ends = [[one for one in each.messages if one.kind == "close"] for each in sessions(tmp_path)]
+    assert [[(one.side, one.how) for one in end] for end in ends] == [
+        [("service", "eof")],
+        [("client", "eof")],
+    ]
 
 
 def test_a_service_that_refuses(tmp_path):
-    """Status and body of its answer pass as those of any other, and the connection goes on."""
+    """Status and body of its answer pass as those of any other, and are recorded: a replay
+    refuses it, too."""
 
     def refuse(connection, request):
         return connection.respond(426, "over HTTP, please")
@@ -119,6 +163,11 @@ def test_a_service_that_refuses(tmp_path):
         service(process_request=refuse) as url,
         recorder(url, tmp_path) as (thread, _),
     ):
+        with pytest.raises(InvalidStatus) as refused, opened(thread.url):
+            pass
+        assert refused.value.response.status_code == 426
+        assert refused.value.response.body == b"over HTTP, please"
+    with ServerThread(load([tmp_path / "recorded"]), ServerOptions(grace=0)) as thread:
         with pytest.raises(InvalidStatus) as refused, opened(thread.url):
             pass
         assert refused.value.response.status_code == 426
@@ -137,7 +186,7 @@ def test_a_service_that_is_away(tmp_path):
 
 
 def test_a_recorder_that_stops(tmp_path):
-    """Both sides are ended."""
+    """Both sides are ended; what was said up to then is recorded."""
     ended = SimpleQueue()
     with service(partial(echo, ended=ended)) as url:
         with recorder(url, tmp_path) as (thread, _):
@@ -146,6 +195,27 @@ def test_a_recorder_that_stops(tmp_path):
         with pytest.raises(ConnectionClosed), client:
             client.recv(GIVE_UP)
         assert ended.get(timeout=GIVE_UP) == (CloseCode.ABNORMAL_CLOSURE, "")
+    (session,) = sessions(tmp_path)
+    assert [one.side for one in session.messages] == ["service"]
+
+
+def test_a_session_that_is_too_large(tmp_path):
+    """It passes; what is recorded ends where it became too large, and a line gives the reason."""
+    with (
+        service() as url,
+        recorder(url, tmp_path, max_recorded=1000) as (thread, lines),
+        opened(thread.url, compression=None) as client,
+    ):
+        client.recv(GIVE_UP)
+        for message in ("small", "a" * 2000):
+            client.send(message)
+            assert client.recv(GIVE_UP) == message
+        client.close()
+    (session,) = sessions(tmp_path)
+    assert [one.data for one in session.messages][1:] == [b"small", b"small"]
+    (reported,) = [line for line in lines if line.outcome == "skipped"]
+    assert reported.is_missing
+    assert "up to message 3: more than 1000 bytes passed" in reported.description
 
 
 def test_faults_do_not_strike(tmp_path):
@@ -162,6 +232,7 @@ def test_faults_do_not_strike(tmp_path):
         client.close()
         (entry,) = thread.server.sessions.get("default").journal
         assert entry.sent.missed == "none strikes in a WebSocket"
+    assert len(sessions(tmp_path)) == 1
 
 
 def test_a_replay_refuses_it():
