@@ -15,6 +15,7 @@ from mockllm.core.text import quantity
 from mockllm.play.matching.request_changes import changes_between
 from mockllm.play.tapes.captured import Captured, detect_api, recorded_at, request_of
 from mockllm.play.tapes.recorded_turn import answer_carrier, recorded_turn
+from mockllm.play.tapes.socket_session import SocketSession
 from mockllm.record.importers.reading import Entry, Unread
 from mockllm.record.redaction.credentials import masked_url
 from mockllm.record.redaction.redact import Redactor
@@ -153,6 +154,7 @@ def stored_recording(entry: Entry) -> StoredRecording:
     """A recording of a cassette."""
     if isinstance(entry, Unread):
         return StoredRecording(entry.request, None, f"it cannot be read: {entry.reason}")
+    entry = entry.opening if isinstance(entry, SocketSession) else entry
     try:
         plain = entry.plain()
     except WireError as error:

@@ -18,6 +18,7 @@ from mockllm.core.errors import UsageError, WireError
 from mockllm.core.text import quantity
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.tapes.captured import Captured
+from mockllm.play.tapes.socket_session import Recording, SocketSession
 from mockllm.record.importers import aimock
 from mockllm.record.importers.file_formats import (
     READERS,
@@ -31,6 +32,7 @@ from mockllm.record.importers.reading import Entry, Unread
 from mockllm.record.recording.drafting.draft import Draft, Line, Origin
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.record.recording.drafting.matches import MatchRule
+from mockllm.record.recording.drafting.socket_drafts import exchanges_of
 from mockllm.record.recording.finding import not_found, player_of, recorded_before
 from mockllm.record.recording.store.folder import Folder
 from mockllm.record.redaction.credentials import masked_url
@@ -173,8 +175,8 @@ class _Batch:
         self.existing = folder.scenarios()
         self._keys = dict(_existing_keys(folder, self.existing))
         self.read_again: dict[str, str] = {}
-        self.exchanges: list[tuple[Captured, Origin]] = []
-        self._sent: dict[str, Captured] = {}
+        self.exchanges: list[tuple[Recording, Origin]] = []
+        self._sent: dict[str, Recording] = {}
         """The exchanges as they were recorded, with their secrets, by their sources."""
         self.root = Path()
         self.fixtures: list[ForeignFile] = []
@@ -228,11 +230,20 @@ class _Batch:
         if isinstance(entry, Unread):
             self._skip(entry.source, entry.reason, entry.request)
             return
+        split = exchanges_of(entry) if isinstance(entry, SocketSession) else None
+        if split is not None:
+            exchanges, not_kept = split
+            for exchange in exchanges:
+                self._add(exchange, origin)
+            if not_kept:
+                request = _shown_request(entry)
+                self._skip(entry.source, not_kept, request, unwanted=True)
+            return
         request = _shown_request(entry)
         try:
-            clean = self._redactor.exchange(entry)
+            clean = self._redactor.recording(entry)
             request = _shown_request(clean)
-            key = _key(clean.plain())
+            key = _key(clean)
         except WireError as error:
             self._skip(entry.source, str(error), request)
             return
@@ -251,9 +262,9 @@ class _Batch:
     def _group(self, path: Path) -> str:
         return "" if self._join else str(path)
 
-    def _skip(self, source: str, reason: str, request: str = "") -> None:
+    def _skip(self, source: str, reason: str, request: str = "", *, unwanted: bool = False) -> None:
         self._requests[source] = request
-        self._lines.append(Line(source, "skipped", reason))
+        self._lines.append(Line(source, "skipped", reason, unwanted=unwanted))
 
     def write(self, draft: Draft) -> Draft:
         """Writes a draft, and adds its lines to the report; returns what was written."""
@@ -278,7 +289,7 @@ class _Batch:
             if line is None or line.turn is None:
                 continue
             sent = self._sent[exchange.source]
-            if self.existing:
+            if self.existing and isinstance(sent, Captured):
                 for scenario, index in recorded_before(player, sent, line.scenario, line.turn):
                     if (scenario.name, index) not in written:  # of an earlier import
                         session.note_played(scenario.name, index)
@@ -352,26 +363,41 @@ def _existing_keys(folder: Folder, scenarios: Iterable[Scenario]) -> Iterator[tu
         for turn in scenario.turns:
             for recorded in turn.recordings():
                 tape = folder.tape(recorded)
-                if tape is not None and tape.exchange.method:
-                    yield _key(tape.exchange), scenario.name
+                exchange = tape.exchange if tape is not None else folder.session(recorded)
+                if exchange is not None and _opening(exchange).method:
+                    yield _key(exchange), scenario.name
 
 
-def _key(exchange: Captured) -> bytes:
+def _opening(exchange: Recording) -> Captured:
+    return exchange.opening if isinstance(exchange, SocketSession) else exchange
+
+
+def _answer(exchange: Recording) -> bytes:
+    """The body of an answer, or all that a service said on a WebSocket."""
+    if isinstance(exchange, SocketSession):
+        said = [message.data for message in exchange.messages if message.side == "service"]
+        return b"\n".join(said) or exchange.body
+    return exchange.plain().body
+
+
+def _key(exchange: Recording) -> bytes:
     """A key that is equal for exchanges with the same request and the same body."""
-    parts = (f"{exchange.method} {exchange.url}".encode(), exchange.request_body, exchange.body)
+    opening = _opening(exchange)
+    parts = f"{opening.method} {opening.url}".encode(), opening.request_body, _answer(exchange)
     return b"".join(sha256(part).digest() for part in parts)
 
 
-def _shown_request(exchange: Captured) -> str:
-    return f"{exchange.method} {masked_url(exchange.path) or '/'}"
+def _shown_request(exchange: Recording) -> str:
+    opening = _opening(exchange)
+    return f"{opening.method} {masked_url(opening.path) or '/'}"
 
 
-def _hidden_in_answer(before: Captured, after: Captured) -> str:
+def _hidden_in_answer(before: Recording, after: Recording) -> str:
     """The kinds of what redaction has hidden in the body of an answer, counted; "" for none."""
-    if before.body == after.body:
+    if _answer(before) == _answer(after):
         return ""
     # A placeholder that is cut in fragments is in no text.
-    kinds = placeholder_kinds([after.plain().body.decode("latin-1")]) or {"secret": 1}
+    kinds = placeholder_kinds([_answer(after).decode("latin-1")]) or {"secret": 1}
     return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 

@@ -107,6 +107,8 @@ def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
         UsageError: the scenario does not play over the protocol, or has a route and a turn that was
             not recorded.
     """
+    if scenario.socket:
+        raise UsageError(f"scenario {scenario.name!r} is a WebSocket, which no cassette can hold")
     recorded = [_tape(turn.recorded) for turn in scenario.turns]
     if scenario.route is not None:
         return _route_exchanges(scenario, recorded)

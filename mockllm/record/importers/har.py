@@ -25,6 +25,7 @@ from mockllm.record.importers.reading import (
     timestamp,
     whole,
 )
+from mockllm.record.importers.socket_entries import read_archived
 from mockllm.record.redaction.credentials import masked_url
 from mockllm.wire.protocols.values import json_value as json_or_none
 
@@ -56,6 +57,9 @@ def _exchange(entry: Any, source: str, body: Callable[[dict[str, Any], str], byt
     if not response.get("status"):
         why = response.get("_error") or entry.get("_error") or "it was blocked or broken off"
         return Unread(source, f"no answer came: {why}", sent)
+    messages = entry.get("_webSocketMessages")
+    if isinstance(messages, list) or entry.get("_resourceType") == "websocket":
+        return _session(entry, request, response, messages, source)
     content = response.get("content")
     if not isinstance(content, dict) or not isinstance(content.get("text"), str):
         return Unread(source, "the archive was saved without the bodies of answers", sent)
@@ -77,6 +81,24 @@ def _exchange(entry: Any, source: str, body: Callable[[dict[str, Any], str], byt
             reason=reason_of(status, response.get("statusText")),
         )
         return as_sent(exchange)
+    except (WireError, ValueError) as error:
+        return Unread(source, str(error), sent)
+
+
+def _session(
+    entry: dict[str, Any],
+    request: dict[str, Any],
+    response: dict[str, Any],
+    messages: Any,
+    source: str,
+) -> Entry:
+    """The session over a WebSocket."""
+    sent = f"GET {masked_url(str(request.get('url', '')))}"
+    if not isinstance(messages, list):
+        return Unread(source, "it is a WebSocket, and the archive has none of its messages", sent)
+    began = str(entry.get("startedDateTime"))
+    try:
+        return read_archived(request, response, messages, began, source)
     except (WireError, ValueError) as error:
         return Unread(source, str(error), sent)
 

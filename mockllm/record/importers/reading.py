@@ -15,6 +15,7 @@ from mockllm.core.jsontext import json_bytes
 from mockllm.core.text import display
 from mockllm.play.tapes.captured import Captured, detect_api
 from mockllm.play.tapes.recorded_turn import carrier_in
+from mockllm.play.tapes.socket_session import SocketSession
 from mockllm.wire.framing.sse import SSE
 from mockllm.wire.protocols.base import WireProtocol, dumps
 from mockllm.wire.protocols.route_matching import detect_by_body, model_of
@@ -32,7 +33,7 @@ class Unread:
 
 _Headers = tuple[tuple[str, str], ...]
 
-Entry = Captured | Unread
+Entry = Captured | SocketSession | Unread
 """An entry of a file."""
 
 

@@ -3,7 +3,8 @@
 vcrpy and pytest-recording write version 1, for all their HTTP clients. Some projects have their own
 serialisers, with `parsed_body`, one value for a header, or (LangChain's) a list of requests beside
 one of responses. cassetter names the type of each body; the test agent of Datadog writes a file for
-each exchange. A cassette has each answer whole, without times.
+each exchange; pydantic-ai's tests keep the messages of a WebSocket in this form. A cassette has
+each answer whole, without times.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from mockllm.record.importers.reading import (
     timestamp,
     whole,
 )
+from mockllm.record.importers.socket_entries import is_message, read_frames, read_messages
 from mockllm.record.redaction.credentials import masked_url
 from mockllm.wire.protocols.base import dumps
 
 _KEYS = ("interactions", "http_interactions")
-_NOT_HTTP = ("grpc_interactions", "ws_interactions")
+_OTHERS = ("grpc_interactions", "ws_interactions")
 """Of cassetter."""
 _BASE64 = "base64:"
 
@@ -45,10 +47,17 @@ def read(file: ForeignFile) -> list[Entry]:
         UsageError: the file is no cassette, is of a version that is not known, or has tags that
             name Python objects.
     """
-    return [
+    entries = list(enumerate(_interactions(file), 1))
+    messages = [(number, entry) for number, entry in entries if is_message(entry)]
+    read: list[Entry] = [
         exchange(entry, f"{file.path}#{number}")
-        for number, entry in enumerate(_interactions(file), 1)
+        for number, entry in entries
+        if not is_message(entry)
     ]
+    if messages:  # they are one session, under the number of the first
+        source = f"{file.path}#{messages[0][0]}"
+        read.append(read_messages([entry for _, entry in messages], source))
+    return read
 
 
 def _interactions(file: ForeignFile) -> list[Any]:
@@ -67,7 +76,7 @@ def _interactions(file: ForeignFile) -> list[Any]:
             f"{file.path} is a cassette of version {fields['version']}; 1 is read. Record it again "
             "with a current vcrpy."
         )
-    return [*found, *({key: entry} for key in _NOT_HTTP for entry in fields.get(key) or ())]
+    return [*found, *({key: entry} for key in _OTHERS for entry in fields.get(key) or ())]
 
 
 def exchange(entry: Any, source: str) -> Entry:
@@ -75,6 +84,8 @@ def exchange(entry: Any, source: str) -> Entry:
     match entry:
         case {"request": dict(request), "response": dict(response)}:
             pass
+        case {"ws_interactions": interaction}:
+            return read_frames(interaction, source)
         case Unreadable(where, problem):
             return Unread(source, f"line {where} {problem}")
         case _:
