@@ -35,9 +35,12 @@ def test_what_coding_agents_read(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_client_over_a_websocket(tmp_path: Path) -> None:
-    """The scenario and the program of the page do what it says."""
-    (console,) = write(tmp_path, (DOCS / "websockets.md").read_text())
-    run(tmp_path, console)
+    """The scenario and the programs of the page do what it says."""
+    page, _, _ = (DOCS / "websockets.md").read_text().partition("## Sessions of any API")
+    consoles = write(tmp_path, page)
+    assert len(consoles) == 2
+    for console in consoles:
+        run(tmp_path, console)
 
 
 def test_the_first_page_has_the_lines_of_readme() -> None:

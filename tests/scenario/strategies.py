@@ -396,6 +396,28 @@ places = first | st.one_of(
 )
 
 
+def socket_faults() -> st.SearchStrategy[m.Fault]:
+    """The faults that only a WebSocket has."""
+    return st.one_of(
+        fault_of("stall", places, for_=["ever", 70_000], pings=[True, False]),
+        fault_of("cut", places, end=["expired"]),
+        fault_of("cut", places, code=[1000, 1006, 4999]).map(_with_reason),
+        fault_of("fragment", event=[1, 2], bytes=[1, 7]),
+        fault_of("garble", what=["opcode"], event=[1, 2]),
+        fault_of("handshake", pause=[70_000]).map(_with_status),
+    )
+
+
+def _with_status(handshake: m.Fault) -> m.Fault:
+    """It needs one of several parameters."""
+    return replace(handshake, values=(("status", 426), ("body", "html"), *handshake.values))
+
+
+def _with_reason(cut: m.Fault) -> m.Fault:
+    """A reason stands beside a code, and only there."""
+    return replace(cut, values=(*cut.values, ("reason", "is gone: a/b"))) if cut.values else cut
+
+
 def all_faults(place: st.SearchStrategy[Place]) -> st.SearchStrategy[m.Fault]:
     """Every fault of an answer, with some of its parameters."""
     return st.one_of(

@@ -11,7 +11,16 @@ from mockllm.core.errors import RequestError
 from mockllm.core.http import Ending, TimedBytes, reason_phrase
 from mockllm.core.jsontext import json_bytes
 from mockllm.play.faults.places import HEADERS, PlaceFinder, in_plain_body, no_place, seen_events
-from mockllm.play.faults.strikes import Strike, end_of, error_kind, pace, place_of, strike_of
+from mockllm.play.faults.strikes import (
+    Strike,
+    end_of,
+    error_kind,
+    misplaced,
+    pace,
+    place_of,
+    socket_end,
+    strike_of,
+)
 from mockllm.play.faults.transmission import Circumstances, Transmission, split_at
 from mockllm.scenario.fault_model import Fault, Place, faults_text
 from mockllm.wire.protocols.base import dumps, service_error
@@ -25,7 +34,11 @@ def break_answer(
     A fault whose place the answer does not reach changes nothing; `missed` is why.
     """
     for fault in faults:
-        answer = _FAULTS[fault.name](answer, fault, around)
+        reason = misplaced(fault, around.on_socket)
+        if reason:
+            answer = _with_miss(answer, fault, reason)
+        else:
+            answer = _FAULTS[fault.name](answer, fault, around)
     return replace(answer, faults=faults_text(faults))
 
 
@@ -53,15 +66,15 @@ def _at_place(answer: Transmission, fault: Fault, around: Circumstances) -> Tran
         return _with_miss(answer, fault, reason)
     before, after = split_at(answer.parts, at)
     strike = strike_of(fault, around, answer.body[:at])
-    struck = _struck(answer, at)
+    struck, socket = _struck(answer, at), socket_end(answer.socket, fault)
     if strike.ending is None:
         end_at = answer.end_at + strike.pause if answer.end_at or not after else 0
         parts = before + _delay(after, strike.pause)
-        return replace(answer, parts=parts, end_at=end_at, struck=struck)
+        return replace(answer, parts=parts, end_at=end_at, struck=struck, socket=socket)
     time = place.number if place.kind == "time" else 0
     due = max(time, before[-1].at if before else 0)
     own = (TimedBytes(due, strike.data),) if strike.data else ()
-    ended = replace(answer, parts=before + own, end_at=time, struck=struck)
+    ended = replace(answer, parts=before + own, end_at=time, struck=struck, socket=socket)
     return _with_ending(ended, strike.ending, answer.size)
 
 
@@ -78,7 +91,7 @@ def _locate(
         at, missed = finder.position, finder.why_missed
         if at is not None and fault.name == "error":
             at = finder.between(at)
-    if at is None or (at == answer.size and fault.name == "cut" and end_of(fault) == "complete"):
+    if at is None or (at == answer.size and fault.get("end") == "orderly"):
         return 0, missed
     return at, ""
 
@@ -156,6 +169,8 @@ def _garble(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
             return _with_body(_with_type(answer, "application/json"), json_bytes(dumps(body)))
         case "gzip":
             return _broken_gzip(answer)
+        case "opcode":
+            return _reframe(answer, fault, around)
         case "checksum" | "prelude-checksum" as which:
             return _wrong_checksum(answer, fault, around, which.removesuffix("-checksum"))
     return _with_body(answer, b"")
@@ -251,6 +266,20 @@ def _move_event(answer: Transmission, fault: Fault, around: Circumstances) -> Tr
     return replace(answer, parts=parts, struck=_struck(answer, first.begin))
 
 
+def _reframe(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
+    """The answer with messages in several frames, or with the wrong opcode."""
+    number = fault.number("event")
+    events = seen_events(around.protocol, answer.body, around.carrier) if answer.streamed else []
+    if number > max(len(events), 1):
+        return _with_miss(answer, fault, f"the answer has {len(events)} events")
+    socket = replace(answer.socket, opcode=number)
+    if fault.name == "fragment":
+        size = fault.number("bytes", 7)
+        socket = replace(answer.socket, fragmented=number, fragment=size)
+    begin = events[number - 1].begin if number and events else 0
+    return replace(answer, socket=socket, struck=_struck(answer, begin))
+
+
 def _keepalive_closed(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
     return replace(answer, idle_closed=True)
 
@@ -281,6 +310,7 @@ _FAULTS: dict[str, Callable[[Transmission, Fault, Circumstances], Transmission]]
     "stall": _at_place,
     "drip": _drip,
     "burst": _burst,
+    "fragment": _reframe,
     "garble": _garble,
     "error": _at_place,
     "duplicate": _move_event,

@@ -11,7 +11,7 @@ from mockllm.core.http import Ending
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Turn
 from mockllm.play.faults.places import HEADERS, seen_events
-from mockllm.play.faults.transmission import Circumstances
+from mockllm.play.faults.transmission import Circumstances, SocketFault
 from mockllm.scenario.fault_model import Fault, Place
 from mockllm.wire.protocols.base import WireProtocol
 
@@ -20,6 +20,7 @@ ENDINGS: dict[str, Ending] = {
     "reset": "reset",
     "chunk": "chunk",
     "orderly": "complete",
+    "expired": "complete",
 }
 """How an answer ends, by the parameter `end` of a fault."""
 
@@ -62,9 +63,47 @@ def strike_of(fault: Fault, around: Circumstances, before: bytes) -> Strike:
     return Strike(pause=pause) if isinstance(pause, int) else Strike(ending="open")
 
 
+NO_CLOSE_FRAME = 1006
+"""The code of a connection that ended without a close frame (RFC 6455, section 7.1.5)."""
+
+
 def end_of(fault: Fault) -> Ending:
-    """The ending of an answer by a fault."""
-    return ENDINGS[fault.text("end", "close")]
+    """The ending of an answer by a fault; a close frame ends it in order."""
+    code = fault.number("code")
+    return "complete" if code not in (0, NO_CLOSE_FRAME) else ENDINGS[fault.text("end", "close")]
+
+
+def socket_end(before: SocketFault, fault: Fault) -> SocketFault:
+    """What `cut` and `stall` do to a WebSocket, besides what breaks already."""
+    code = fault.number("code")
+    return replace(
+        before,
+        code=0 if code == NO_CLOSE_FRAME else code,
+        reason=fault.text("reason", ""),
+        expires=fault.get("end") == "expired",
+        answers_pings=fault.get("pings") is not False,
+    )
+
+
+_OF_HTTP = "content-type", "gzip", "checksum", "prelude-checksum"
+
+
+def misplaced(fault: Fault, on_socket: bool) -> str:
+    """Why a fault cannot be one of an answer over HTTP, or over a WebSocket; "" where it can."""
+    if fault.name == "handshake":
+        return "the request opens no WebSocket"
+    if on_socket and (fault.name == "redirect" or fault.get("what") in _OF_HTTP):
+        return "the answer goes over a WebSocket, as messages, which have no such thing"
+    keys = {key for key, _ in fault.values}
+    is_of_sockets = (
+        fault.name == "fragment"
+        or fault.get("what") == "opcode"
+        or fault.get("end") == "expired"
+        or bool(keys & {"code", "pings"})
+    )
+    if is_of_sockets and not on_socket:
+        return "the answer goes over HTTP, not over a WebSocket"
+    return ""
 
 
 def error_kind(fault: Fault) -> str:

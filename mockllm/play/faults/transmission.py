@@ -12,6 +12,29 @@ from mockllm.wire.protocols.base import Reply, WireProtocol
 
 
 @record
+class SocketFault:
+    """What breaks on a WebSocket besides the messages themselves.
+
+    Args:
+        code: of the close frame that ends the connection; 0 for none.
+        reason: of that frame.
+        expires: whether the service ends the connection as one that has reached its age.
+        answers_pings: whether pings are answered from the fault on.
+        fragment: the bytes of a frame, where messages come in several.
+        fragmented, opcode: the numbers of the messages, from 1, that come in several frames, and
+            that have the wrong opcode; 0 for all of them, None for none.
+    """
+
+    code: int = 0
+    reason: str = ""
+    expires: bool = False
+    answers_pings: bool = True
+    fragment: int = 0
+    fragmented: int | None = None
+    opcode: int | None = None
+
+
+@record
 class Transmission:
     """An answer on its way.
 
@@ -31,6 +54,7 @@ class Transmission:
         struck: the bytes of the body that are sent before the fault strikes; None: it has not.
         missed: why a fault does not strike; "" where each does.
         faults: as they are written, for the journal.
+        socket: what breaks besides on a WebSocket.
     """
 
     status: int
@@ -48,6 +72,7 @@ class Transmission:
     struck: int | None = None
     missed: str = ""
     faults: str = ""
+    socket: SocketFault = SocketFault()
 
     @property
     def body(self) -> bytes:
@@ -69,6 +94,7 @@ class Circumstances:
         path: of the request, with its query.
         call_names: the names of the calls in the answer by their ids: some services send no ids.
         redirected: whether the request follows a redirect of this fault.
+        on_socket: whether the answer goes over a WebSocket, as messages.
     """
 
     protocol: WireProtocol
@@ -76,6 +102,7 @@ class Circumstances:
     path: str = ""
     redirected: bool = False
     call_names: Mapping[str, str] = field(default_factory=dict)
+    on_socket: bool = False
 
     @property
     def carrier(self) -> Carrier:

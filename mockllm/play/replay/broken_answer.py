@@ -16,6 +16,7 @@ from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.client_requests import first_request
 from mockllm.play.replay.compilation.compiler import Replayer
 from mockllm.play.replay.compilation.http_answer import HttpAnswer, bytes_answer
+from mockllm.play.replay.sessions.exchange import Played
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.reading.nodes import KeyPath
@@ -29,6 +30,7 @@ def circumstances(
     path: str,
     scenario: Scenario | None = None,
     position: int | None = None,
+    on_socket: bool = False,
 ) -> Circumstances:
     """The circumstances of a request that faults depend on.
 
@@ -36,6 +38,7 @@ def circumstances(
         request: None for one that could not be read.
         path: with its query.
         scenario, position: of the turn that answers; None where none does.
+        on_socket: whether the answer goes over a WebSocket.
     """
     planned = None
     if scenario is not None and position is not None:
@@ -49,7 +52,7 @@ def circumstances(
     )
     redirected = f"{REDIRECTED}/" in path.partition("?")[0]
     names = {call.id: call.name for call in planned or ()}
-    return Circumstances(protocol, reply, path, redirected, names)
+    return Circumstances(protocol, reply, path, redirected, names, on_socket)
 
 
 def broken(
@@ -90,6 +93,22 @@ def broken(
     return replace(plain, fault=note, pace=answer.pace, generated=answer.generated)
 
 
+def refused_handshake(protocol: WireProtocol, path: str, fault: Fault) -> Answered:
+    """The answer to a request that opens a WebSocket, where a fault refuses that."""
+    pause = fault.get("pause")
+    faults = [replace(fault, name="status")]
+    if pause is not None:
+        faults.append(Fault("stall", values=(("for", pause),)))
+    around = circumstances(protocol, None, path)
+    whole: HttpAnswer = bytes_answer(101, (), (), streamed=False)
+    answer = broken(whole, tuple(faults), around)
+    if answer.status == 426:  # says which protocol (RFC 9110, section 15.5.22)
+        answer = replace(answer, headers=(*answer.headers, ("upgrade", "websocket")))
+    assert answer.fault is not None
+    answer = replace(answer, fault=replace(answer.fault, faults=str(fault)))
+    return Answered(answer, Played("error", answer.status, cause="server", api=protocol.name))
+
+
 def break_answered(
     call: ApiCall,
     answered: Answered,
@@ -104,7 +123,9 @@ def break_answered(
         speed: as of `broken`.
     """
     position = answered.played.position
-    around = circumstances(call.protocol, call.request, call.path, scenario, position)
+    around = circumstances(
+        call.protocol, call.request, call.path, scenario, position, call.on_socket
+    )
     answer = broken(answered.answer, faults, around, speed)
     played = answered.played
     return Answered(answer, replace(played, status=answer.status, cause=played.cause or "server"))
@@ -163,6 +184,10 @@ def _why_missed(scenario: Scenario, index: int, turn: TurnSpec, protocol: WirePr
         fault.place is not None and fault.place.kind == "time" for fault in turn.fault
     ):
         return ""  # its times are drawn for each request
-    around = circumstances(protocol, request, "", scenario, index)
-    note = broken(answer, turn.fault, around).fault
-    return "" if note is None else note.missed
+    over = [False] * (not protocol.address.is_socket) + [True] * (protocol.socket is not None)
+    reasons = []
+    for on_socket in over:
+        around = circumstances(protocol, request, "", scenario, index, on_socket)
+        note = broken(answer, turn.fault, around).fault
+        reasons.append("" if note is None else note.missed)
+    return reasons[0] if all(reasons) else ""

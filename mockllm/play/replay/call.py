@@ -27,6 +27,7 @@ class ApiCall(NamedTuple):
         base: the URL by which the client reaches the server, without the path.
         received_at: when it arrived, in seconds since 1970, by the clock of the entries of its
             session.
+        on_socket: whether it is a message of a WebSocket.
     """
 
     protocol: WireProtocol
@@ -38,6 +39,7 @@ class ApiCall(NamedTuple):
     at: float = 0.0
     base: str = ""
     received_at: float = 0.0
+    on_socket: bool = False
 
     @property
     def request(self) -> Request | None:

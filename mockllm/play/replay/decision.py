@@ -38,6 +38,7 @@ class Decision:
         quirks: that the server and the request add to those of the turn.
         lasting: whether it depends on the request alone, not on the session.
         faults: those that a header of the request names; the turn's own are in `spec`, too.
+        on_socket: whether the answer goes over a WebSocket.
         drawn: by the number of the form, the decisions for the entries of the turn's `one_of`.
     """
 
@@ -48,6 +49,7 @@ class Decision:
     lasting: bool = True
     path: str = ""
     faults: tuple[Fault, ...] = ()
+    on_socket: bool = False
     answered: Answered | None = None
     drawn: dict[int, Decision] = field(default_factory=dict)
 
@@ -193,7 +195,9 @@ def attempt_answer(
     from mockllm.play.replay.broken_answer import broken, circumstances
 
     scenario, position = selection.scenario, selection.position
-    around = circumstances(protocol, decision.request, decision.path, scenario, position)
+    around = circumstances(
+        protocol, decision.request, decision.path, scenario, position, decision.on_socket
+    )
     return broken(answer, faults, around, speed)
 
 

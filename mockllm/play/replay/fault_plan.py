@@ -6,8 +6,9 @@ The time is an argument: bursts begin and end at times after the start of the se
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from mockllm.core.distributions import Distribution, read_distribution
 from mockllm.core.errors import UsageError
@@ -16,9 +17,10 @@ from mockllm.core.record import record
 from mockllm.core.seeded import derive_int
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
+from mockllm.scenario.reading.faults import HANDSHAKE, OF_SERVERS, parse_faults
 
 _PARTS = 1_000_000
+_T = TypeVar("_T")
 
 
 @record
@@ -75,6 +77,7 @@ class FaultPlan:
         bursts: when another share has one; None: never.
         limit: how many connections a server has at the same time; None: any number.
         waits: whether connections beyond the limit wait; otherwise they are refused.
+        openings: as `choices`, of requests that open a WebSocket.
     """
 
     choices: tuple[tuple[Fault, ...], ...] = ()
@@ -83,6 +86,7 @@ class FaultPlan:
     limit: int | None = None
     waits: bool = False
     bursts: Bursts | None = None
+    openings: tuple[Fault, ...] = ()
 
     def draw(self, session: str, number: int, at: float) -> tuple[Fault, ...]:
         """The faults of an answer; () for none.
@@ -92,17 +96,25 @@ class FaultPlan:
             number: of the request in its session, from 1.
             at: when the request came, in seconds after the start of the server.
         """
-        if not self.choices:
-            return ()
+        chosen = self._draw(self.choices, ("fault",), session, number, at)
+        return () if chosen is None else chosen
+
+    def draw_opening(self, session: str, number: int, at: float) -> Fault | None:
+        """The fault of a request that opens a WebSocket; the arguments are those of `draw`."""
+        return self._draw(self.openings, ("fault", "opening"), session, number, at)
+
+    def _draw(
+        self, choices: Sequence[_T], what: tuple[str, ...], session: str, number: int, at: float
+    ) -> _T | None:
+        if not choices:
+            return None
         rate, bursts = self.rate, self.bursts
         if bursts is not None and bursts.is_on(self.seed, at):
             rate = bursts.rate
-        drawn = derive_int(self.seed, session, number, "rate", below=_PARTS)
+        drawn = derive_int(self.seed, session, number, "rate", *what[1:], below=_PARTS)
         if drawn >= rate * _PARTS:
-            return ()
-        return self.choices[
-            derive_int(self.seed, session, number, "fault", below=len(self.choices))
-        ]
+            return None
+        return choices[derive_int(self.seed, session, number, *what, below=len(choices))]
 
 
 NO_PLAN = FaultPlan()
@@ -122,16 +134,19 @@ def read_plan(
         UsageError: what is wrong in one of them.
     """
     choices: list[tuple[Fault, ...]] = []
+    openings: list[Fault] = []
     limits: list[Fault] = []
     for text in written:
         faults = parse_faults(text)
-        of_server = [fault for fault in faults if fault.name in OF_SERVERS]
+        of_server = [fault for fault in faults if fault.name in (*OF_SERVERS, HANDSHAKE)]
         if of_server and len(faults) > 1:
             raise UsageError(
-                f"fault {text!r}: {of_server[0].name} concerns all connections; give it in an "
-                "option of its own"
+                f"fault {text!r}: {of_server[0].name} concerns connections, not answers; give it "
+                "in an option of its own"
             )
-        if of_server:
+        if faults[0].name == HANDSHAKE:
+            openings += faults
+        elif of_server:
             limits += of_server
         else:
             choices.append(faults)
@@ -141,7 +156,7 @@ def read_plan(
         )
     limit = limits[0] if limits else None
     bursts = read_bursts(burst) if burst else None
-    if bursts is not None and not choices:
+    if bursts is not None and not choices and not openings:
         raise UsageError("a burst needs a fault of answers, such as cut:after=3events")
     if rate is None:
         rate = 1.0 if bursts is None else 0.0
@@ -152,6 +167,7 @@ def read_plan(
         None if limit is None else limit.number("number", 1),
         limit is not None and limit.name == "slow-accept",
         bursts,
+        tuple(openings),
     )
 
 

@@ -5,7 +5,7 @@ It sends nothing. The server, `mockllm show`, the checking kit and tests answer 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -40,8 +40,10 @@ from mockllm.play.replay.request_headers import (
 )
 from mockllm.play.replay.sessions.exchange import Cause, Played
 from mockllm.play.replay.sessions.session import Session
+from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import Hears, Match, Scenario, TurnSpec
 from mockllm.scenario.part_model import AutoPart
+from mockllm.scenario.reading.faults import HANDSHAKE
 from mockllm.wire.protocols.base import Operation, WireProtocol
 
 if TYPE_CHECKING:
@@ -153,6 +155,22 @@ class Player:
         answered = self.play_without_plan(call)
         return self._with_drawn_faults(call, answered) if self._faults.choices else answered
 
+    def opening_fault(
+        self, headers: Mapping[str, str], session: Session, at: float
+    ) -> Fault | None:
+        """The fault of a request that opens a WebSocket.
+
+        Args:
+            at: when it came, in seconds after the start of the server.
+
+        Raises:
+            RequestError: its header has what is no fault.
+        """
+        if FAULT_HEADER in headers:
+            faults = requested_faults(headers[FAULT_HEADER])
+            return next((fault for fault in faults if fault.name == HANDSHAKE), None)
+        return self._faults.draw_opening(session.name, session.requests_before + 1, at)
+
     def play_without_plan(self, call: ApiCall) -> Answered:
         """The answer to a request that none of the faults of the server's plan strikes."""
         key = (
@@ -160,6 +178,7 @@ class Player:
             call.body,
             *call.target.key,
             *map(call.headers.get, self._headers),
+            "socket" if call.on_socket else None,
         )
         decision = self._cache.decisions.get(key) or DecisionDraft()
         try:
@@ -460,12 +479,14 @@ class Player:
         if QUIRK_HEADER in headers:
             quirks += requested_quirks(headers[QUIRK_HEADER])
         faults = requested_faults(headers[FAULT_HEADER]) if FAULT_HEADER in headers else ()
+        if call.on_socket:  # its messages have the headers of the request that opened it
+            faults = tuple(fault for fault in faults if fault.name != HANDSHAKE)
         if faults:
             spec = replace(spec, fault=spec.fault + faults)
         if spec.fault:  # a redirect names the path of the request, which is no part of the key
             lasting = lasting and all(fault.name != "redirect" for fault in spec.fault)
         decision = Decision(
-            request, selection, spec, quirks, lasting, path=call.path, faults=faults
+            request, selection, spec, quirks, lasting, call.path, faults, call.on_socket
         )
         return decision if spec.one_of else for_request(decision)
 

@@ -66,7 +66,7 @@ def _inside(node: Node, findings: Findings) -> Place | None:
     return None
 
 
-def _place_table(name: str, **readers: Reader) -> Table:
+def _place_table(name: str, **readers: Reader | str) -> Table:
     return table(
         name, after=_after, inside=_inside, before=_before(choices(name, "before")), **readers
     )
@@ -89,24 +89,58 @@ def _for(node: Node, findings: Findings) -> int | str | None:
     return value
 
 
+_WITHOUT_FRAME = 1004, 1005, 1015
+"""Codes that no close frame may have (RFC 6455, section 7.4.1). Nor may 1006, which stands here for
+an end without one."""
+
+
+def _code(node: Node, findings: Findings) -> int | None:
+    code: int | None = integer(1000, 4999)(node, findings)
+    if code in _WITHOUT_FRAME:
+        findings.must_be(node, "a code that a close frame may have, or 1006 for none at all")
+        return None
+    return code
+
+
 PLACE_KEYS = ("after", "inside", "before")
 
 OF_SERVERS = frozenset({"slow-accept", "limit"})
 """The faults of connections, which only a server can have."""
 
+HANDSHAKE = "handshake"
+"""The fault of the request that opens a WebSocket."""
+
+_OUTSIDE = {
+    **dict.fromkeys(
+        OF_SERVERS,
+        "is a fault of a server's connections, such as `mockllm serve --fault {name}:number=2`",
+    ),
+    HANDSHAKE: "is a fault of the request that opens a WebSocket, before a scenario answers; give "
+    f"it as `mockllm serve --fault {HANDSHAKE}:status=426`, to a session, or in the header "
+    "x-mockllm-fault",
+}
+"""The faults that no turn has, and why."""
+
 _NEEDED: dict[str, tuple[str, ...]] = {
     "cut": PLACE_KEYS,
     "error": (),
     "drip": ("rate", "every"),
+    HANDSHAKE: ("status", "pause", "code"),
 }
 """By the name of a fault, parameters of which it needs one; no other one needs any."""
 
 _NUMBER = Table({"number": integer(1, _MOST)})
+_STATUS = table("fault_status")
+_CUT = _place_table(
+    "fault_cut",
+    code=_code,
+    reason="a reason of words without ',', ';' and '=', such as keepalive ping timeout",
+)
 
 FAULTS: dict[str, Table] = {
     "refuse": table("fault_refuse"),
-    "status": table("fault_status"),
-    "cut": _place_table("fault_cut"),
+    "status": _STATUS,
+    "cut": _CUT,
     "stall": _place_table("fault_stall", **{"for": _for}),
     "drip": table("fault_drip"),
     "burst": table("fault_burst"),
@@ -114,8 +148,18 @@ FAULTS: dict[str, Table] = {
     "error": _place_table("fault_error"),
     "duplicate": table("fault_duplicate"),
     "reorder": table("fault_reorder"),
+    "fragment": table("fault_fragment"),
     "keepalive-closed": Table({}),
     "redirect": table("fault_redirect"),
+    HANDSHAKE: Table(
+        {
+            **{key: _STATUS.readers[key] for key in ("status", "body", "retry_after")},
+            "retry_form": _STATUS.readers["retry_form"],
+            "pause": duration,
+            "code": _code,
+            "reason": _CUT.readers["reason"],
+        }
+    ),
     "slow-accept": _NUMBER,
     "limit": _NUMBER,
 }
@@ -144,6 +188,10 @@ def fault(name: str, node: Node, findings: Findings, *, bare: bool = False) -> F
         findings.add(node, f"strikes at one place; keep one of {', '.join(places)}")
     if {"rate", "every"} <= given:
         findings.add(node, "has one speed; keep 'rate' or 'every'")
+    if "code" in given and given & {"end", "status"}:
+        findings.add(node, "ends in one way; keep 'code', or 'end' (of a handshake 'status')")
+    if "reason" in given and "code" not in given:
+        findings.add(node, "has a 'reason', which needs a 'code' beside it")
     place = next((values.pop(key) for key in places if key in values), None)
     ordered = tuple((key, values[key]) for key in parameters.readers if key in values)
     return Fault(name, place, ordered)
@@ -152,6 +200,7 @@ def fault(name: str, node: Node, findings: Findings, *, bare: bool = False) -> F
 _EXAMPLES = {
     "cut": "after: 3 events",
     "drip": "rate: 100, in bytes a second, or every: 2s, for each byte",
+    HANDSHAKE: "status=426",
 }
 
 
@@ -159,7 +208,7 @@ def faults(node: Node, findings: Findings) -> tuple[Fault, ...] | None:
     """The faults of a turn: the name of one without parameters, or a mapping of names to
     parameters, which are applied in that order."""
     if isinstance(node, Scalar):
-        if node.value in FAULTS and node.value not in OF_SERVERS:
+        if node.value in FAULTS and node.value not in _OUTSIDE:
             only = fault(node.value, node, findings, bare=True)
             return None if only is None else (only,)
         findings.add(node, _unknown(node.value))
@@ -169,21 +218,20 @@ def faults(node: Node, findings: Findings) -> tuple[Fault, ...] | None:
         return None
     faults_ = []
     for name, inner in node.entries.items():
-        if name not in FAULTS or name in OF_SERVERS:
+        if name not in FAULTS or name in _OUTSIDE:
             findings.add(node, _unknown(name), node.keys[name])
         elif (read := fault(name, inner, findings)) is not None:
             faults_.append(read)
     return tuple(faults_) or None
 
 
-table("faults", **{name: partial(fault, name) for name in FAULTS if name not in OF_SERVERS})
+table("faults", **{name: partial(fault, name) for name in FAULTS if name not in _OUTSIDE})
 
 
 def _unknown(name: str) -> str:
-    if name in OF_SERVERS:
-        example = f"mockllm serve --fault {name}:number=2"
-        return f"{name} is a fault of a server's connections, such as `{example}`"
-    known = [name for name in FAULTS if name not in OF_SERVERS]
+    if name in _OUTSIDE:
+        return f"{name} {_OUTSIDE[name].format(name=name)}"
+    known = [name for name in FAULTS if name not in _OUTSIDE]
     return (
         f"there is no fault {name!r}{suggestion(name, known) or '; there are: ' + ', '.join(known)}"
     )

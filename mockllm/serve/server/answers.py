@@ -214,6 +214,8 @@ class Answers:
         call = ApiCall(protocol, place, arrival.headers, body, context.session, raw_path, at)
         if endpoint.operation != "generate":
             call = call._replace(base=arrival.base, received_at=self._time(arrival))
+        elif context.socket is not None:
+            call = call._replace(on_socket=True)
         return call, endpoint.operation
 
     async def look_up(

@@ -18,6 +18,7 @@ from mockllm.play.replay.sessions.exchange import NOTHING, Exchange, Played, Rec
 from mockllm.play.replay.sessions.session import Session, Sessions
 from mockllm.play.replay.sessions.shared_session import SharedSession
 from mockllm.record.redaction.credentials import masked_messages, masked_url
+from mockllm.scenario.fault_model import Fault
 from mockllm.serve.interception.headers import DEFAULT
 from mockllm.serve.server.control.server_view import ServerView
 from mockllm.serve.server.failures import failure
@@ -186,6 +187,17 @@ class Delivery:
             if models is not None:
                 models.end(exchange)
             self.log.end(exchange, made, speed)
+
+    def enter_handshake(self, context: RequestContext, api: str, fault: Fault) -> None:
+        """Notes a request that opened a WebSocket, and the fault that struck it."""
+        arrival = context.arrival
+        sent = Sent(arrival.clock)
+        sent.break_with(str(fault), 101)
+        sent.strike(time.perf_counter())
+        played = Played("error", 101, cause="server", api=api)
+        exchange = Exchange(arrival.received_request(), played, sent)
+        self.log.begin(context.session, exchange)
+        self.log.end(exchange)
 
     # Requests of no session
 

@@ -94,13 +94,20 @@ class Handler:
     async def _serve_socket(
         self, context: RequestContext, found: Endpoint | RouteRequest
     ) -> web.StreamResponse:
+        arrival = context.arrival
+        try:
+            at = arrival.clock - self._sources.began
+            fault = context.player.opening_fault(arrival.headers, context.session, at)
+        except RequestError as refusal:
+            context.refusal = refusal
+            return await self._respond(context)
         if self._sockets is None:
             from mockllm.serve.server.sockets import Sockets  # few servers need it
 
             self._sockets = Sockets(self._delivery, self._deferred, self._respond)
         if isinstance(found, RouteRequest):
             return await self._sockets.play(context, found)
-        return await self._sockets.serve(context, found)
+        return await self._sockets.serve(context, found, fault)
 
     async def close(self) -> None:
         """Ends the WebSockets that are open."""

@@ -29,6 +29,7 @@ from mockllm.serve.server.http.sending import break_off, send
 from mockllm.serve.server.http.socket_writing import MAX_MESSAGE, write_messages
 from mockllm.serve.server.request_context import RequestContext
 from mockllm.serve.server.stages import Respond
+from mockllm.wire.framing.websocket import encode_message
 
 _UNEXPECTED = 1008
 """The close code for a message that is not the expected one: it violates a policy (RFC 6455,
@@ -214,8 +215,11 @@ class _TurnWriter:
     ) -> web.StreamResponse:
         """Sends the messages; waits until the connection is to be closed."""
         start = pacer.start_of(self._request)
-        messages = [(one.data, one.binary) for one in self._served if one.close is None]
-        await write_messages(self._request, messages, answer.times, sent, pacer, start, speed)
+        parts = [one.data for one in self._served if one.close is None]
+        frames = [
+            encode_message(one.data, binary=one.binary) for one in self._served if one.close is None
+        ]
+        await write_messages(self._request, parts, frames, answer.times, sent, pacer, start, speed)
         if self._served and self._served[-1].close is not None and speed:
             due = start + self._served[-1].at / (speed * 1_000_000)
             await asyncio.sleep(due - time.monotonic())

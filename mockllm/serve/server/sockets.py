@@ -22,16 +22,24 @@ from mockllm.core.errors import RequestError
 from mockllm.core.events import Frame
 from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import json_bytes
+from mockllm.play.faults.strikes import NO_CLOSE_FRAME
 from mockllm.play.matching.route_selection import RouteRequest
+from mockllm.play.replay.broken_answer import refused_handshake
 from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.compilation.http_answer import bytes_answer
 from mockllm.play.replay.sessions.exchange import Played, Sent
+from mockllm.scenario.fault_model import Fault
 from mockllm.serve.server.answers import DeferredWork
 from mockllm.serve.server.exchanges import Delivery
 from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
 from mockllm.serve.server.http.request_reading import brief
-from mockllm.serve.server.http.sending import send
-from mockllm.serve.server.http.socket_writing import MAX_MESSAGE, AnswerPayloads, SocketWriter
+from mockllm.serve.server.http.sending import break_off, send
+from mockllm.serve.server.http.socket_writing import (
+    MAX_MESSAGE,
+    MOST_REASON,
+    AnswerPayloads,
+    SocketWriter,
+)
 from mockllm.serve.server.played_sockets import PlayedSocket
 from mockllm.serve.server.request_context import RequestContext
 from mockllm.serve.server.routing import Endpoint
@@ -54,10 +62,6 @@ _MOST_WAITING = 64
 """How many answers of a connection may be under way; until then no further message is read."""
 
 
-_MOST_REASON = 123
-"""How many bytes a close frame has for its reason (RFC 6455, section 5.5)."""
-
-
 class Sockets:
     """The WebSockets of one server.
 
@@ -70,13 +74,30 @@ class Sockets:
         self._payloads = AnswerPayloads()
         self._open: set[web.WebSocketResponse] = set()
 
-    async def serve(self, opened: RequestContext, endpoint: Endpoint) -> web.StreamResponse:
-        """Serves the WebSocket that a request opens, until one side ends it."""
+    async def serve(
+        self, opened: RequestContext, endpoint: Endpoint, fault: Fault | None
+    ) -> web.StreamResponse:
+        """Serves the WebSocket that a request opens, until one side ends it.
+
+        Args:
+            fault: of that request.
+        """
         assert endpoint.protocol.socket is not None
+        if fault is not None and fault.get("status") is not None:
+            protocol, path = endpoint.protocol, opened.arrival.request.raw_path
+            return await self._delivery.send(opened, refused_handshake(protocol, path, fault))
         request, conversation = opened.arrival.request, endpoint.protocol.socket()
-        socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, compress=False)
+        # Pings are answered below: a fault may leave them without an answer.
+        socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, compress=False, autoping=False)
+        if fault is not None:
+            await asyncio.sleep(fault.number("pause") / 1_000_000)
         await socket.prepare(request)
         leaves_at_end(request, True)
+        if fault is not None:
+            self._delivery.enter_handshake(opened, endpoint.protocol.name, fault)
+            if code := fault.number("code"):
+                await _close(request, socket, code, fault.text("reason", ""))
+                return socket
         self._open.add(socket)
         connection = _Connection(
             opened,
@@ -94,6 +115,8 @@ class Sockets:
                 async for message in socket:
                     if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                         await connection.receive(message.data)
+                    elif message.type == WSMsgType.PING and connection.answers_pings:
+                        await socket.pong(message.data)
         except TimeoutError:
             await connection.expire()
         finally:
@@ -142,6 +165,11 @@ class _Connection:
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, tuple[asyncio.Task[None], SocketWriter]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self.answers_pings = True
+
+    def ignore_pings(self) -> None:
+        """Leaves the client's pings without an answer from now on."""
+        self.answers_pings = False
 
     async def open(self) -> None:
         """Sends what the service says first, or begins to."""
@@ -185,8 +213,7 @@ class _Connection:
                 case Listen(body):
                     await self._follow(self._conversation.hear(await self._listen(body)), raw)
                 case Close(code, reason):
-                    cut = reason.encode()[:_MOST_REASON]
-                    await self._socket.close(code=code, message=cut)
+                    await _close(self._opened.arrival.request, self._socket, code, reason)
                 case str():
                     binary = self._conversation.binary
                     frame = encode_message(json_bytes(step), binary=binary)
@@ -261,7 +288,7 @@ class _Connection:
         messages = partial(conversation.messages, ask)
         request = self._opened.arrival.request
         binary, payloads = conversation.binary, self._payloads
-        return SocketWriter(request, self._socket, protocol, binary, payloads, messages)
+        return SocketWriter(request, self._socket, protocol, binary, payloads, messages, self)
 
     def _context(
         self, raw: bytes, refusal: RequestError | None, writer: SocketWriter
@@ -298,6 +325,16 @@ class _Connection:
         parts = [TimedBytes(0, carrier.encode(Frame(text), "lf")) for text in prepared]
         headers = {"content-type": carrier.content_type}
         return Answered(bytes_answer(200, headers.items(), parts, streamed=True), played)
+
+
+async def _close(
+    request: web.BaseRequest, socket: web.WebSocketResponse, code: int, reason: str
+) -> None:
+    """Ends a connection with a close frame, which 1006 stands for the lack of."""
+    if code == NO_CLOSE_FRAME:
+        await break_off(request, "closed")
+    else:
+        await socket.close(code=code, message=reason.encode()[:MOST_REASON])
 
 
 def _read_object(raw: bytes) -> dict[str, Any]:

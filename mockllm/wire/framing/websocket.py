@@ -1,7 +1,7 @@
 """Messages on a WebSocket (RFC 6455, section 5.2).
 
-A server sends each in one frame, without a mask; what clients send it is read by aiohttp. What
-passes between others is read here, for recordings.
+A server sends each in one frame, without a mask, unless a fault wants several; what clients send it
+is read by aiohttp. What passes between others is read here, for recordings.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from mockllm.core.errors import WireError
 from mockllm.core.record import record
 
-TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-"""Opcodes; 0 goes on with a message (section 11.8)."""
+_CONTINUED, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+"""Opcodes (section 11.8)."""
 
 _FIN, _RESERVED, _DEFLATED = 0x80, 0x70, 0x40
 _FLUSHED = b"\0\0\xff\xff"
@@ -21,13 +21,34 @@ _FLUSHED = b"\0\0\xff\xff"
 
 
 def encode_message(message: bytes, *, binary: bool = False) -> bytes:
-    """A message in its frame; the length has 7, 7 + 16 or 7 + 64 bits."""
-    opcode, size = _FIN | (BINARY if binary else TEXT), len(message)
+    """A message in its frame."""
+    return _frame(_FIN | (BINARY if binary else TEXT), message)
+
+
+def encode_fragments(message: bytes, size: int, *, binary: bool = False) -> bytes:
+    """A message in several frames, of so many bytes each (RFC 6455, section 5.4)."""
+    pieces = [message[at : at + size] for at in range(0, len(message), size)]
+    first, *more = pieces or [b""]
+    if not more:
+        return encode_message(message, binary=binary)
+    frames = [begin_message(first, binary=binary)]
+    frames += [_frame(_CONTINUED, piece) for piece in more[:-1]]
+    return b"".join([*frames, _frame(_FIN | _CONTINUED, more[-1])])
+
+
+def begin_message(data: bytes, *, binary: bool = False) -> bytes:
+    """The first frame of a message that has others; control frames may come between them."""
+    return _frame(BINARY if binary else TEXT, data)
+
+
+def _frame(first: int, data: bytes) -> bytes:
+    """A frame; its length has 7, 7 + 16 or 7 + 64 bits."""
+    size = len(data)
     if size < 126:
-        return bytes((opcode, size)) + message
+        return bytes((first, size)) + data
     if size < 1 << 16:
-        return bytes((opcode, 126)) + size.to_bytes(2) + message
-    return bytes((opcode, 127)) + size.to_bytes(8) + message
+        return bytes((first, 126)) + size.to_bytes(2) + data
+    return bytes((first, 127)) + size.to_bytes(8) + data
 
 
 @record
@@ -108,7 +129,7 @@ class MessageReader:
     def _add(self, first: int, opcode: int, payload: bytes) -> None:
         """Adds a frame to the message that it begins or goes on."""
         goes_on = bool(self._opcode)
-        expected = (0,) if goes_on else (TEXT, BINARY)
+        expected = (_CONTINUED,) if goes_on else (TEXT, BINARY)
         if opcode not in expected or (goes_on and first & _DEFLATED):
             raise WireError(f"a frame has the opcode {opcode}, where none such may come")
         if first & _RESERVED & ~(_DEFLATED if self._inflates else 0):

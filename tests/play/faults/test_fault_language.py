@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from mockllm import dump, loads
 from mockllm.core.errors import UsageError
 from mockllm.scenario.fault_model import Fault, faults_text
-from mockllm.scenario.reading.faults import FAULTS, OF_SERVERS, parse_faults
+from mockllm.scenario.reading.faults import FAULTS, HANDSHAKE, OF_SERVERS, parse_faults
 from tests.cases import for_all
-from tests.scenario.strategies import all_faults, places
+from tests.scenario.strategies import all_faults, places, socket_faults
 
 
-@given(st.lists(all_faults(places), min_size=1, max_size=3).map(tuple))
+@given(st.lists(all_faults(places) | socket_faults(), min_size=1, max_size=3).map(tuple))
 def test_a_text_is_read_back(faults: tuple[Fault, ...]) -> None:
     """What a journal shows can be given to `--fault` again."""
     assert parse_faults(faults_text(faults)) == faults
@@ -33,7 +33,7 @@ def test_a_text_has_the_grammar_of_all_options(text: str) -> None:
     assert faults_text(parse_faults(text)) == "cut:after=3 events,end=reset"
 
 
-@for_all("name", sorted(FAULTS.keys() - OF_SERVERS - {"duplicate", "reorder"}))
+@for_all("name", sorted(FAULTS.keys() - OF_SERVERS - {HANDSHAKE, "duplicate", "reorder"}))
 def test_yaml_is_read_back(name: str) -> None:
     """Each fault is written into a scenario and read again."""
     parameters = {"cut": "after=1 event", "drip": "rate=10", "burst": "pause=1s"}
@@ -55,6 +55,11 @@ def test_yaml_is_read_back(name: str) -> None:
         ("cut:after=3", "after must be a place such as '3 events', '120 bytes' or '1.2s', got 3"),
         ("status:status=200", "status must be a whole number from 400 to 599, got 200"),
         ("drip:rate=0", "rate must be a whole number from 1 to 1000000000, got 0"),
+        ("cut:after=1 event,code=999", "code must be a whole number from 1000 to 4999, got 999"),
+        ("cut:after=1 event,code=1005", "code must be a code that a close frame may have"),
+        ("cut:after=1 event,code=1000,end=reset", "cut ends in one way; keep 'code', or 'end'"),
+        ("cut:after=1 event,reason=gone", "cut has a 'reason', which needs a 'code' beside it"),
+        ("handshake", "handshake needs one of 'status', 'pause', 'code', such as status=426"),
         ("stall:for=3", "for must be a duration such as 300ms, 2s, 500us or 1m, got 3"),
         ("refuse; zzz", "there is no fault 'zzz'"),
         ("", "there is no fault ''"),

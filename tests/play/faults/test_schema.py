@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 import mockllm.scenario
 from mockllm import loads
 from mockllm.core.errors import ScenarioError
-from mockllm.scenario.reading.faults import FAULTS, OF_SERVERS
+from mockllm.scenario.reading.faults import FAULTS, HANDSHAKE, OF_SERVERS
 
 SCHEMA = json.loads((Path(mockllm.scenario.__file__).parent / "schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -22,7 +22,7 @@ PLACES = {
     "turn": lambda fault: {**REPLY, "fault": fault},
     "http": lambda fault: {"http": {"status": 500}, "fault": fault},
     "attempt": lambda fault: {**REPLY, "attempts": [{"fault": fault}]},
-    "when": lambda fault: {**REPLY, "when": [{"api": "chat", "fault": fault}]},
+    "when": lambda fault: {**REPLY, "when": [{"api": "responses", "fault": fault}]},
     "route": lambda fault: {"answer": {"json": {}}, "fault": fault},
 }
 
@@ -48,4 +48,4 @@ def test_what_is_offered_is_playable(place):
             accepted = VALIDATOR.is_valid(document)
             assert accepted == loaded(document), (place, fault)
             offered |= {name} if accepted else set()
-    assert offered == (set() if place == "route" else FAULTS.keys() - OF_SERVERS)
+    assert offered == (set() if place == "route" else FAULTS.keys() - OF_SERVERS - {HANDSHAKE})

@@ -14,13 +14,15 @@ from cachetools import LRUCache
 
 from mockllm.core.errors import WireError
 from mockllm.core.jsontext import json_bytes
+from mockllm.play.faults.transmission import SocketFault, Transmission
 from mockllm.play.replay.compilation.http_answer import HttpAnswer, byte_bounded
 from mockllm.play.replay.sessions.exchange import Sent
+from mockllm.serve.server.http.connection_faults import close_at_next_request
 from mockllm.serve.server.http.delivery import KEEP_ALIVE, note_fault
 from mockllm.serve.server.http.pacing import Paced, Pacer
 from mockllm.serve.server.http.sending import break_off
 from mockllm.wire.framing.carrier import Carrier
-from mockllm.wire.framing.websocket import encode_message
+from mockllm.wire.framing.websocket import begin_message, encode_fragments, encode_message
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.values import json_object
 
@@ -30,7 +32,8 @@ MAX_MESSAGE = 64 * 1024 * 1024
 
 async def write_messages(
     request: web.BaseRequest,
-    messages: Sequence[tuple[bytes, bool]],
+    messages: Sequence[bytes],
+    frames: Sequence[bytes],
     times: Sequence[int],
     sent: Sent,
     pacer: Pacer,
@@ -39,20 +42,18 @@ async def write_messages(
     *,
     final: bool = True,
 ) -> None:
-    """Sends messages, each with whether it is a binary one, at their times after `start`.
+    """Sends messages, each in its frame or frames, at their times after `start`.
 
     Args:
         times: in microseconds.
         final: whether the answer is over with the last one.
     """
-    parts = [part for part, _ in messages]
-    frames = [encode_message(part, binary=binary) for part, binary in messages]
     if speed == 0 or not any(times):
         sent.end_at_once()
-        times, speed = [0] * len(parts), 1.0
-    if parts:
+        times, speed = [0] * len(messages), 1.0
+    if messages:
         ends = list(accumulate(map(len, frames)))
-        paced = Paced(b"".join(frames), ends, times, parts, final=final)
+        paced = Paced(b"".join(frames), ends, times, messages, final=final)
         await pacer.play(request, paced, sent, start, speed)
 
 
@@ -71,27 +72,31 @@ class MessageWriter(Protocol):
         """Sends the messages of an answer at their times."""
 
 
+_Payloads = tuple[list[str], list[int], str]
+
+
 class AnswerPayloads:
-    """The data of the frames of answers, and when each is due. Those of streams are kept: clients
-    repeat requests, and to read a stream takes longer than all else on its way."""
+    """The data of the frames of answers, when each is due, and what there is of one that breaks
+    off. Those of streams are kept: clients repeat requests, and to read a stream takes longer than
+    all else on its way."""
 
     _MOST_BYTES = 16 * 1024 * 1024
 
     def __init__(self) -> None:
         # By the id of an answer, which is kept with it: to hash one takes as long as to read it.
-        self._kept: LRUCache[int, tuple[HttpAnswer, list[str], list[int]]] = byte_bounded(
+        self._kept: LRUCache[int, tuple[HttpAnswer, _Payloads]] = byte_bounded(
             self._MOST_BYTES, lambda kept: 4 * kept[0].size
         )
 
-    def read(self, answer: HttpAnswer, carrier: Carrier) -> tuple[list[str], list[int]]:
+    def read(self, answer: HttpAnswer, carrier: Carrier) -> _Payloads:
         """The data of the frames of a stream; a body that is no stream is one."""
         kept = self._kept.get(id(answer))
         if kept is not None:
-            return kept[1], kept[2]
+            return kept[1]
         kind = dict(answer.headers).get("content-type", "")
         if answer.status >= 400 or not kind.startswith(carrier.content_type):
             body = b"".join(answer.data).decode("utf-8", "replace")
-            return [body], [answer.times[-1] if answer.times else 0]
+            return [body], [answer.times[-1] if answer.times else 0], ""
         decoder = carrier.decoder()
         payloads: list[str] = []
         times: list[int] = []
@@ -101,8 +106,26 @@ class AnswerPayloads:
                     if frame.data is not None:
                         payloads.append(frame.data)
                         times.append(at)
-        self._kept[id(answer)] = answer, payloads, times
-        return payloads, times
+        begun = ""
+        with suppress(WireError):
+            begun = "".join(frame.data or "" for frame in decoder.decode(b"\n\n"))
+        read = payloads, times, begun
+        self._kept[id(answer)] = answer, read
+        return read
+
+
+MOST_REASON = 123
+"""How many bytes a close frame has for its reason (RFC 6455, section 5.5)."""
+
+
+class Connection(Protocol):
+    """What a fault of an answer may do to its connection."""
+
+    async def expire(self) -> None:
+        """Ends it as one that has reached its age."""
+
+    def ignore_pings(self) -> None:
+        """Leaves pings without an answer from now on."""
 
 
 class SocketWriter:
@@ -122,8 +145,9 @@ class SocketWriter:
         binary: bool,
         answers: AnswerPayloads,
         messages: Callable[[int, Mapping[str, str], list[str]], list[str]],
+        connection: Connection,
     ) -> None:
-        self._request, self._socket = request, socket
+        self._request, self._socket, self._connection = request, socket, connection
         self._protocol, self._binary, self._messages = protocol, binary, messages
         self._answers = answers
         self._sizes: list[int] = []
@@ -141,28 +165,60 @@ class SocketWriter:
     ) -> web.StreamResponse:
         """Sends the messages of an answer at their times, with what breaks on their way."""
         start, fault = pacer.start_of(self._request), answer.fault
-        payloads, times = self._answers.read(answer, self._protocol.usual)
+        payloads, times, begun = self._answers.read(answer, self._protocol.usual)
         messages = self._messages(answer.status, dict(answer.headers), payloads)
         if fault is not None:
             note_fault(answer, fault, sent)
             speed = 1.0
-        parts = [(json_bytes(message), self._binary) for message in messages]
-        self._sizes, self._sent = [len(part) for part, _ in parts], sent
-        final = fault is None
-        await write_messages(self._request, parts, times, sent, pacer, start, speed, final=final)
+        parts = [json_bytes(message) for message in messages]
+        self._sizes, self._sent = list(map(len, parts)), sent
+        if fault is None:
+            frames = [encode_message(part, binary=self._binary) for part in parts]
+        else:
+            frames = [self._frame(fault.socket, *part) for part in enumerate(parts, 1)]
+        if begun and fault is not None and answer.ending != "open":
+            # In a first frame: what ends the connection, or a pong, may follow it.
+            parts.append(json_bytes(begun))
+            frames.append(begin_message(parts[-1], binary=self._binary))
+            times = [*times, times[-1] if times else 0]
+        await write_messages(
+            self._request, parts, frames, times, sent, pacer, start, speed, final=fault is None
+        )
         if fault is not None and fault.end_at:
             await asyncio.sleep(start + fault.end_at / 1_000_000 - time.monotonic())
         if fault is not None and fault.struck is not None:
             sent.strike(time.perf_counter())
+        if fault is not None and not fault.socket.answers_pings:
+            self._connection.ignore_pings()
         if answer.ending == "open":
             await asyncio.Event().wait()  # is cancelled when the client leaves
         if answer.closes_connection:
             sent.break_off()
             await break_off(self._request, "reset" if answer.ending == "reset" else "closed")
-        elif fault is not None and not self._is_over(payloads):
+        elif fault is not None:
+            is_over = answer.status >= 400 or self._is_over(payloads)
+            await self._end_with(fault, sent, is_over=is_over)
+        return KEEP_ALIVE
+
+    def _frame(self, fault: SocketFault, number: int, message: bytes) -> bytes:
+        binary = self._binary is not (fault.opcode in (0, number))
+        if fault.fragmented in (0, number):
+            return encode_fragments(message, fault.fragment, binary=binary)
+        return encode_message(message, binary=binary)
+
+    async def _end_with(self, fault: Transmission, sent: Sent, *, is_over: bool) -> None:
+        """Ends the connection as a fault has it, after its messages."""
+        effect = fault.socket
+        if effect.expires:
+            await self._connection.expire()
+        elif effect.code:
+            reason = effect.reason.encode()[:MOST_REASON]
+            await self._socket.close(code=effect.code, message=reason)
+        elif not is_over:
             # Over HTTP its body ends like a whole one.
             await self._socket.close(code=WSCloseCode.OK)
-        return KEEP_ALIVE
+        elif fault.idle_closed:
+            close_at_next_request(self._request, lambda: sent.strike(time.perf_counter()))
 
     def _is_over(self, payloads: list[str]) -> bool:
         last = json_object(payloads[-1].encode()) if payloads else None
