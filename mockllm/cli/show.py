@@ -100,8 +100,6 @@ def show(
         _print(_case_answer(scenario, paths), timing)
         return
     chosen = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
-    if chosen.socket:
-        raise UsageError(f"scenario {scenario!r} is a WebSocket; its file and its tape show it")
     if chosen.route is not None:
         if api is not None:
             raise UsageError(f"scenario {scenario!r} answers {chosen.route}; leave --api out")
