@@ -20,6 +20,7 @@ from examples.accumulators.cohere import CohereAccumulator
 from examples.accumulators.completions import CompletionsAccumulator
 from examples.accumulators.gemini import GeminiAccumulator
 from examples.accumulators.ollama import OllamaAccumulator
+from examples.accumulators.realtime import RealtimeAccumulator
 from examples.accumulators.responses import ResponsesAccumulator
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "CompletionsAccumulator",
     "GeminiAccumulator",
     "OllamaAccumulator",
+    "RealtimeAccumulator",
     "Reference",
     "ResponsesAccumulator",
 ]
@@ -46,6 +48,7 @@ Reference: TypeAlias = (
     | CompletionsAccumulator
     | CohereAccumulator
     | BedrockAccumulator
+    | RealtimeAccumulator
 )
 """Any of them."""
 
@@ -59,5 +62,6 @@ REFERENCES: dict[str, type[Reference]] = {
     "completions": CompletionsAccumulator,
     "cohere": CohereAccumulator,
     "bedrock": BedrockAccumulator,
+    "realtime": RealtimeAccumulator,
 }
 """The accumulator of each API, by the API's name."""

@@ -36,10 +36,10 @@ def test_a_recording(program, upstream, tmp_path):
     ).listening()
     assert recorder.line_with("Give to") == "Give to clients (with their own API keys):"
     assert recorder.line_with("OPENAI_BASE_URL") == (
-        f"  OPENAI_BASE_URL={recorder.url}/v1  # chat, responses, completions"
+        f"  OPENAI_BASE_URL={recorder.url}/v1  # chat, responses, completions, realtime"
     )
     line = recorder.line_with("Recording")
-    assert line == f"Recording {', '.join(PROTOCOLS)} from {upstream.url}"
+    assert line == f"Recording {', '.join(PROTOCOLS.over_http)} from {upstream.url}"
     assert recorder.line() == f"into {folder}"
     assert chat(recorder.url, "hello")[0] == 200
     assert re.search(r"chat         -  -        forwarded  200 ", recorder.line_with("forwarded"))

@@ -41,7 +41,7 @@ def sent(server, protocol, scenario, **fields):
 
 @pytest.mark.slow
 @for_all("name", NAMES)
-@for_all("api", PROTOCOLS)
+@for_all("api", PROTOCOLS.over_http)
 def test_the_output_is_what_the_server_sends(mockllm, server, name, api):
     """The output is the body that a client receives, byte for byte, streamed or not."""
     scenario = server.server.player.served.by_name[name]

@@ -8,6 +8,7 @@ import json
 import openai
 import pytest
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
+from websockets.sync.client import connect
 
 from mockllm import ServerOptions, ServerThread, loads
 from tests.clients.conversation import (
@@ -145,10 +146,7 @@ def test_a_connection_that_breaks_off_as_the_client_sees_it():
 
 
 def test_an_api_without_messages_refuses_the_upgrade():
-    with (
-        ServerThread(loads(CLOSED), ServerOptions()) as server,
-        openai.OpenAI(base_url=f"{server.url}/v1", api_key="k") as client,
-        pytest.raises(InvalidStatus, match="501"),
-        client.realtime.connect(model="gpt-realtime"),
-    ):
-        pass
+    with ServerThread(loads(CLOSED), ServerOptions()) as server:
+        url = f"{server.url.replace('http', 'ws')}/v1/chat/completions"
+        with pytest.raises(InvalidStatus, match="501"), connect(url, proxy=None):
+            pass

@@ -15,11 +15,12 @@ NOT_SENT = {
     "ollama": ["raw-arguments-kept", "opaque-kept"],
     "bedrock": ["answer-id-kept"],
     "cohere": ["opaque-kept"],
+    "realtime": ["opaque-kept"],
     "completions": ["raw-arguments-kept", "opaque-kept", "role-kept"],
 }
 """The invariants of fields that a protocol does not have: Gemini and Ollama send arguments as
-objects, AG-UI and Bedrock have neither model nor id of an answer, Ollama, Cohere and Completions no
-signatures, and Completions no calls and no roles. Their tests are skipped."""
+objects, AG-UI and Bedrock have neither model nor id of an answer, Ollama, Cohere, Realtime and
+Completions no signatures, and Completions no calls and no roles. Their tests are skipped."""
 
 WITH_QUIRKS = ("chat", "responses")
 

@@ -26,10 +26,10 @@ def _groups() -> dict[str, tuple[str, ...]]:
     from mockllm.wire.protocols import PROTOCOLS
 
     groups: dict[str, tuple[str, ...]] = {}
-    for name, protocol in PROTOCOLS.items():
-        group = protocol.client.group
+    for name in PROTOCOLS.over_http:  # WebSockets are passed on
+        group = PROTOCOLS[name].client.group
         groups[group] = (*groups.get(group, ()), name)
-    return groups | {name: (name,) for name in PROTOCOLS}
+    return groups | {name: (name,) for name in PROTOCOLS.over_http}
 
 
 def _variables() -> dict[str, tuple[str, ...]]:
@@ -38,7 +38,7 @@ def _variables() -> dict[str, tuple[str, ...]]:
 
     groups = dict.fromkeys(protocol.client.group for protocol in PROTOCOLS.values())
     named = {f"MOCKLLM_UPSTREAM_{group.upper()}": _groups()[group] for group in groups}
-    return {"MOCKLLM_UPSTREAM": tuple(PROTOCOLS), **named}
+    return {"MOCKLLM_UPSTREAM": PROTOCOLS.over_http, **named}
 
 
 def conditions(

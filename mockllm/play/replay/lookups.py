@@ -181,9 +181,9 @@ class Fallback:
         body = self.route.answer(self._fields(request), target)
         if not isinstance(body, FallbackBody):
             return json_answer(200, body, CORS)
-        headers = {"content-type": body.content_type, **CORS}
+        headers = {"content-type": body.content_type, **CORS, **dict(body.headers)}
         parts = [TimedBytes(0, part) for part in body.parts]
-        return bytes_answer(200, headers.items(), parts, streamed=body.streamed)
+        return bytes_answer(body.status, headers.items(), parts, streamed=body.streamed)
 
     def _fields(self, request: RouteRequest) -> Mapping[str, Any]:
         fields = None
@@ -191,7 +191,11 @@ class Fallback:
             fields = form_fields(request.content_type, request.body)
             if fields is None and is_multipart(request.content_type):
                 raise RequestError(MALFORMED)
-        return parse_object(request.body) if fields is None else fields
+        if fields is not None:
+            return fields
+        if self.route.text_field and "json" not in request.content_type:
+            return {self.route.text_field: request.body.decode("utf-8", "replace")}
+        return parse_object(request.body)
 
 
 def find_fallback(method: str, path: str) -> Fallback | None:

@@ -45,7 +45,7 @@ _PRIVATE_OPERATIONS: frozenset[Operation] = frozenset(
 server, so that any page could name one."""
 
 _NO_WEBSOCKETS = (
-    "mockllm plays Responses over a WebSocket (GET /v1/responses), and routes of scenarios with "
+    "mockllm plays Responses and Realtime over a WebSocket, and routes of scenarios with "
     "`socket`, as `mockllm record` writes them. Record it; or let the client speak HTTP, as most "
     "SDKs do unless told otherwise; or let it reach the service: name the host in NO_PROXY."
 )
@@ -87,8 +87,10 @@ class Answers:
                 message = f"No scenario answers the WebSocket {arrival.path}. Nearest: {mismatch}."
                 raise NoMatchError(message, status=404, code="no_scenario")
             raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
-        if _is_unopened(context) and not is_routed and not _records(proxy):
-            raise RequestError(_ONLY_WEBSOCKETS, status=426, code="websocket")
+        if _is_unopened(context):
+            if not is_routed and not _records(proxy):
+                raise RequestError(_ONLY_WEBSOCKETS, status=426, code="websocket")
+            context.endpoint = None  # a recorder passes on what it does not know
         chosen = None
         # Where a scenario has the route, the service is asked only if the conditions of the
         # scenario do not hold.

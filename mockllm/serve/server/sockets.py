@@ -88,7 +88,12 @@ class Sockets:
             return await self._delivery.send(opened, refused_handshake(protocol, path, fault))
         request, conversation = opened.arrival.request, endpoint.protocol.socket()
         # Pings are answered below: a fault may leave them without an answer.
-        socket = web.WebSocketResponse(max_msg_size=MAX_MESSAGE, compress=False, autoping=False)
+        socket = web.WebSocketResponse(
+            protocols=conversation.subprotocols,
+            max_msg_size=MAX_MESSAGE,
+            compress=False,
+            autoping=False,
+        )
         if fault is not None:
             await asyncio.sleep(fault.number("pause") / 1_000_000)
         await socket.prepare(request)
@@ -188,6 +193,10 @@ class _Connection:
     async def receive(self, data: str | bytes) -> None:
         """Answers a client's message, or begins to."""
         raw = data if isinstance(data, bytes) else json_bytes(data)
+        # The client may have read the end of an answer before its task goes on.
+        over = [task for task, writer in self._running.values() if writer.is_written]
+        if over:
+            await asyncio.wait(over)
         try:
             steps = self._conversation.receive(_read_object(raw))
         except RequestError as refusal:

@@ -18,6 +18,7 @@ from mockllm.wire.protocols import (
     ollama,
     openai_chat,
     openai_completions,
+    openai_realtime,
     openai_responses,
 )
 from mockllm.wire.protocols.base import Address, WireProtocol
@@ -79,5 +80,6 @@ PROTOCOLS = Protocols(
     openai_completions.ADDRESS,
     cohere.ADDRESS,
     bedrock_converse.ADDRESS,
+    openai_realtime.ADDRESS,
 )
 """Every protocol by its name."""

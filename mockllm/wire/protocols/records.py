@@ -438,6 +438,8 @@ class FallbackBody:
     content_type: str
     parts: tuple[bytes, ...]
     streamed: bool = False
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @record
@@ -451,11 +453,14 @@ class FallbackRoute:
             `RequestError` for a body that the service refuses.
         takes_form: whether the body may be a form; a file in it is a mapping with `filename`,
             `content_type`, `size` and `sha256`, any other field is text.
+        text_field: the field that a body becomes which is neither a form nor JSON, by its content
+            type; "": it has to be JSON.
     """
 
     path: re.Pattern[str]
     answer: Callable[[Fields, Target], Json | FallbackBody]
     takes_form: bool = False
+    text_field: str = ""
 
 
 @record

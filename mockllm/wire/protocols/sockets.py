@@ -119,10 +119,13 @@ class SocketConversation(Protocol):
 
     Attributes:
         binary: whether the service sends its messages as binary ones.
+        subprotocols: those that the service chooses where a client offers them: browsers, which
+            cannot send headers, put their keys beside.
         lifetime: after how many seconds the service ends it.
     """
 
     binary: bool
+    subprotocols: tuple[str, ...]
     lifetime: float
 
     def open(self, opening: Opening) -> list[Step]:

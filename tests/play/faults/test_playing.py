@@ -29,7 +29,7 @@ from tests.play.faults.playing import (
 )
 from tests.timeouts import GIVE_UP
 
-APIS = sorted(PROTOCOLS)
+APIS = sorted(PROTOCOLS.over_http)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_a_cut_after_bytes(server: ServerThread, api: str, stream: bool) -> None
     assert (cut.body, cut.ended, cut.whole) == (plain.body[:120], "closed", False)
 
 
-@pytest.mark.parametrize("api", CALLING)
+@pytest.mark.parametrize("api", sorted({*CALLING} & {*APIS}))
 def test_a_cut_in_arguments(server: ServerThread, api: str) -> None:
     """It is in the middle of an event with arguments: no event is complete after it."""
     plain = ask(server, api)

@@ -39,9 +39,11 @@ WEATHER = OfferedTool(
         "required": ["city"],
     },
 )
+ALWAYS_STREAMED = ("agui", "realtime")
+
 LIMITED = [name for name in PROTOCOLS if name != "agui"]
 """The APIs whose requests have a greatest number of tokens."""
-STOPPING = [name for name in LIMITED if name != "responses"]
+STOPPING = [name for name in LIMITED if name not in ("responses", "realtime")]
 """Those with stop sequences."""
 CALLING = [name for name in LIMITED if name != "completions"]
 
@@ -70,7 +72,7 @@ def answers(
         call = ApiCall(protocol, target, {}, json.dumps(body).encode(), Session("s"))
         answer = player.play(call).answer
         assert answer.status == 200, body_of(answer)
-        if stream or api == "agui":  # every answer of it is a stream
+        if stream or api in ALWAYS_STREAMED:
             turns.append(decoded(protocol, body_of(answer)))
         else:
             turns.append(protocol.decode_body(json.loads(body_of(answer))))

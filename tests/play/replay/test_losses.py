@@ -49,13 +49,14 @@ def test_what_is_stated_of_the_service() -> None:
             ("responses", "anthropic", "gemini", "bedrock"), ("fingerprint is not sent",)
         ),
         **dict.fromkeys(
-            ("agui", "ollama", "cohere"), ("service_tier is not sent", "fingerprint is not sent")
+            ("agui", "ollama", "cohere", "realtime"),
+            ("service_tier is not sent", "fingerprint is not sent"),
         ),
         "completions": ("service_tier is not sent",),
     }
     turn = "{reply: {text: a}, choices: [{reply: {text: b}}]}"
     lost = find_losses(loads(f"scenario: a\nturns: [{turn}]")[0], PROTOCOLS)
-    without = ("responses", "anthropic", "agui", "ollama", "cohere", "bedrock")
+    without = ("responses", "anthropic", "agui", "ollama", "cohere", "bedrock", "realtime")
     assert {loss.api: loss.what for loss in lost} == dict.fromkeys(
         without, ("choices are not sent",)
     )

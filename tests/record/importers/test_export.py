@@ -29,7 +29,7 @@ from tests.corpus import CORPUS, needs_corpus
 from tests.play.tapes.making import Sent, taped
 from tools.corpus import decode_turn
 
-APIS = tuple(PROTOCOLS)
+APIS = PROTOCOLS.over_http
 
 SCENARIO = """\
 scenario: two-turns

@@ -42,7 +42,7 @@ def assert_readable(answer):
 # The APIs
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", PROTOCOLS.over_http)
 def test_pages_read_answers_and_errors_of_every_api(serve, api):
     """Streams, HTTP errors, refused and unmatched requests can be read, with all their headers."""
     served = serve(SCENARIOS)

@@ -114,7 +114,7 @@ def test_a_name_of_a_session_is_checked(server: Served, name: bytes) -> None:
 
 
 @for_all("stream", [False, True])
-@for_all("api", [name for name in PROTOCOLS if name != "echo"])
+@for_all("api", [name for name in PROTOCOLS.over_http if name != "echo"])
 def test_half_an_emoji_is_echoed_as_json_has_it(server: Served, api: str, stream: bool) -> None:
     """`'party 🎉'.slice(0, 7)`: the answer is UTF-8, and its JSON has the same half."""
     protocol = PROTOCOLS[api]

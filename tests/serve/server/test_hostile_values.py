@@ -60,7 +60,7 @@ class Raw:
 
 
 @for_all("number", [DIGITS, f"-{DIGITS}", "NaN", "-Infinity", "1e400"])
-@for_all("api", PROTOCOLS)
+@for_all("api", PROTOCOLS.over_http)
 def test_a_number_that_cannot_be_read(served: Served, api: str, number: str) -> None:
     """The request is refused as one whose body is not JSON, by each API in its own form."""
     answer = send(served, api, temperature=Raw(number))
@@ -68,7 +68,7 @@ def test_a_number_that_cannot_be_read(served: Served, api: str, number: str) -> 
     assert "We could not parse the JSON body of your request" in error_of(api, answer)
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", PROTOCOLS.over_http)
 def test_a_body_that_is_nested_deeply(served: Served, api: str) -> None:
     """It is answered or refused, also where Python reads it and cannot walk through it."""
     for levels in (90, 300, 100_000):

@@ -85,7 +85,7 @@ def test_a_parameter_may_name_the_scenario(serve):
     assert served.http.post("/prefix/agents/other/stream", json=body).status_code == 404
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", PROTOCOLS.over_http)
 def test_every_api_may_have_further_paths(serve, api):
     """A template leads to the API, in sessions too; pages may call it."""
     protocol = PROTOCOLS[api]

@@ -14,7 +14,7 @@ from mockllm.checking.conversations.invariants import ON_REQUEST
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.play.replay.loading import loads
 from mockllm.wire.protocols import PROTOCOLS
-from tests.apis import CALLING
+from tests.apis import CALLING, OVER_HTTP
 from tests.checking.conversations.bad_clients import (
     BAD,
     BOTH,
@@ -40,7 +40,7 @@ from tests.checking.conversations.request_bodies import (
 )
 from tests.timeouts import GIVE_UP
 
-APIS = CALLING
+APIS = tuple(api for api in CALLING if api in OVER_HTTP)
 
 FOLDER = Path(__file__).parents[3]
 TIMED = (

@@ -74,7 +74,7 @@ def test_the_first_events(serve: Callable[..., Served]) -> None:
         assert events.next()[0] == "ready"
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", PROTOCOLS.over_http)
 def test_requests_arrive_while_a_page_is_open(serve: Callable[..., Served], api: str) -> None:
     served = serve(SCENARIO)
     with page(served.url) as events:

@@ -67,7 +67,7 @@ def bytes_of(part: dict[str, Any]) -> bytes:
     return data
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", PROTOCOLS.over_http)
 def test_the_parts_are_the_bytes_that_were_sent(serve: Callable[..., Served], api: str) -> None:
     served = serve(SCENARIOS)
     received = ask(served, "hello", api).content
@@ -89,7 +89,7 @@ def test_the_parts_are_the_bytes_that_were_sent(serve: Callable[..., Served], ap
     assert found["gone_after"] is None
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", PROTOCOLS.over_http)
 def test_an_answer_that_is_not_streamed(serve: Callable[..., Served], api: str) -> None:
     client = PROTOCOLS[api].client
     if not PROTOCOLS.addresses[api].any_path:
@@ -151,7 +151,7 @@ def test_what_is_not_kept_is_made_again(serve: Callable[..., Served]) -> None:
     assert {part["left"] for part in found["parts"]} == {None}
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", PROTOCOLS.over_http)
 def test_play(serve: Callable[..., Served], api: str) -> None:
     served = serve(SCENARIOS)
     found = served.http.get(f"/_mockllm/ui/play/hello?api={api}&turn=0").json()

@@ -298,6 +298,16 @@ def cohere(request: Request) -> Request:
     return replace(request, tool_choice=choice if choice in ("none", "required") else "auto")
 
 
+def realtime(request: Request) -> Request:
+    """Images are the only files; the rest as Responses, without schema and reasoning."""
+
+    def keep(file: SentFile) -> SentFile | None:
+        return file if file.media_type.startswith("image/") else None
+
+    request = responses(with_functions(kept_files(keep, request)))
+    return replace(request, stream=True, output_schema=None, wants_reasoning=False)
+
+
 def agui(request: Request) -> Request:
     def no_error(message: Message) -> Message:
         return message if message.text else replace(message, error=False)
@@ -314,7 +324,7 @@ def agui(request: Request) -> Request:
 
 
 KEPT = {each.__name__: each for each in (chat, responses, anthropic, bedrock, gemini, ollama)}
-KEPT |= {"cohere": cohere, "agui": agui}
+KEPT |= {"cohere": cohere, "agui": agui, "realtime": realtime}
 """By API, what is left of a request; `completions` has a law of its own."""
 
 APIS = st.sampled_from(sorted(KEPT))
@@ -374,6 +384,7 @@ MISSING = {
     "cohere": {"parallel_calls", "cache_marks", *OF_VLLM},
     "completions": {"parallel_calls", "cache_marks"},
     "agui": {field.name for field in fields(Parameters)},
+    "realtime": {field.name for field in fields(Parameters)} - {"max_tokens"},
 }
 """By API, the parameters that it has no field for."""
 

@@ -152,6 +152,7 @@ class SocketWriter:
         self._answers = answers
         self._sizes: list[int] = []
         self._sent: Sent | None = None
+        self._breaks = False
         self.interrupted = False
 
     @property
@@ -159,6 +160,11 @@ class SocketWriter:
         """How many messages of the answer were sent."""
         written = 0 if self._sent is None else self._sent.bytes
         return sum(end <= written for end in accumulate(self._sizes))
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the whole answer was sent, so that the client may know its end."""
+        return 0 < len(self._sizes) == self.sent_messages and not self._breaks
 
     async def write(
         self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
@@ -171,7 +177,7 @@ class SocketWriter:
             note_fault(answer, fault, sent)
             speed = 1.0
         parts = [json_bytes(message) for message in messages]
-        self._sizes, self._sent = list(map(len, parts)), sent
+        self._sizes, self._sent, self._breaks = list(map(len, parts)), sent, fault is not None
         if fault is None:
             frames = [encode_message(part, binary=self._binary) for part in parts]
         else:

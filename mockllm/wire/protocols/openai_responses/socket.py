@@ -76,6 +76,7 @@ class ResponsesConversation:
     """The client's side of one connection, as the service remembers it."""
 
     binary = False
+    subprotocols: tuple[str, ...] = ()
     lifetime = 60 * 60.0
 
     def __init__(self) -> None:

@@ -143,7 +143,7 @@ def until(thread: ServerThread, count: int) -> None:
         assert time.monotonic() < limit
 
 
-@for_all("api", sorted(PROTOCOLS))
+@for_all("api", sorted(PROTOCOLS.over_http))
 def test_a_full_server_refuses(api: str) -> None:
     """In the form of each service, with the time after which to try again; the journal has it."""
     with served(HELD, capacity=Capacity(1)) as thread, held(thread):

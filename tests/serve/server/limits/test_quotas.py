@@ -58,7 +58,7 @@ def anthropic_client(served: Served, retries: int = 0) -> anthropic.Anthropic:
     return anthropic.Anthropic(base_url=served.url, api_key="k", max_retries=retries)
 
 
-@pytest.mark.parametrize("api", list(PROTOCOLS))
+@pytest.mark.parametrize("api", PROTOCOLS.over_http)
 def test_each_api_refuses_in_its_form(serve: Serve, api: str) -> None:
     """So many requests are answered; the next one gets status 429, an error that the API's decoder
     reads, and stands in the journal with the wait."""

@@ -238,12 +238,12 @@ def test_faults_do_not_strike(tmp_path):
 def test_a_replay_refuses_it():
     """The error says why, and what to do."""
     with ServerThread((), ServerOptions(grace=0)) as thread:
-        for target in ("/v1/realtime", "/v1/chat/completions", "/any"):
+        for target in ("/v1/chat/completions", "/any"):
             with pytest.raises(InvalidStatus) as refused, opened(thread.url, target):
                 pass
             assert refused.value.response.status_code == 501
             message = refused.value.response.body.decode()
-            assert "mockllm plays Responses over a WebSocket (GET /v1/responses)" in message
+            assert "mockllm plays Responses and Realtime over a WebSocket" in message
             assert "NO_PROXY" in message
 
 

@@ -166,12 +166,12 @@ def test_more_than_is_expected(serve):
 def test_what_is_not_found(serve):
     """Conditions choose a route; a plain request does not get a WebSocket's scenario; the error
     names the nearest."""
-    served = serve(GREET, speed=0)
-    with pytest.raises(InvalidStatus) as caught, dialled(served, "/v1/realtime?model=other"):
+    served = serve(GREET.replace("/v1/realtime", "/voice"), speed=0)
+    with pytest.raises(InvalidStatus) as caught, dialled(served, "/voice?model=other"):
         pass
     assert caught.value.response.status_code == 404
     assert b"greet: match.query" in caught.value.response.body
-    assert served.http.get("/v1/realtime?model=voice").status_code != 200
+    assert served.http.get("/voice?model=voice").status_code != 200
 
 
 REFUSED = """

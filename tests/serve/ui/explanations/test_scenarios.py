@@ -126,7 +126,9 @@ def test_the_curl_commands_get_the_turns(file):
         chosen = [one for one in served if one.name in ("first", "second", "secret-numbers")]
         for scenario in chosen:
             commands = curl_texts(scenario, server.url)
-            assert set(commands) == {name for name in PROTOCOLS if scenario.plays_over(name)}
+            assert set(commands) == {
+                name for name in PROTOCOLS.over_http if scenario.plays_over(name)
+            }
             for turns in commands.values():
                 assert list(turns) == [str(at) for at in range(len(scenario.turns))]
                 for index, command in turns.items():

@@ -13,6 +13,7 @@ from tests.wire.protocols.projections import (
     ollama,
     openai_chat,
     openai_completions,
+    openai_realtime,
     openai_responses,
 )
 
@@ -26,4 +27,5 @@ PROJECTIONS = {
     "completions": openai_completions.project,
     "cohere": cohere.project,
     "bedrock": bedrock_converse.project,
+    "realtime": openai_realtime.project,
 }
