@@ -1,4 +1,5 @@
-"""Every scenario with the providers of Vercel's AI SDK under Node."""
+"""Every scenario with the providers of Vercel's AI SDK under Node, in the versions 6 and 7, with
+`streamText` and with `generateText`."""
 
 from __future__ import annotations
 
@@ -15,11 +16,12 @@ from tests.cases import for_all
 from tests.clients.conftest import Run
 from tests.clients.conversation import SCENARIOS, ending, plain_positions, plays
 from tests.clients.vercel_matrix import (
-    LOSSES,
     MODELS,
+    VERSIONS,
     Json,
     Step,
     job,
+    loss_of,
     missing,
     played,
     run_jobs,
@@ -57,19 +59,24 @@ FINISHES = {
 }
 
 every_api = for_all("api", MODELS)
+every_version = pytest.mark.parametrize("version", VERSIONS)
 
 
 class Conversations:
-    """All conversations of this file, run in one process on first use."""
+    """All conversations of this file, run in one process a version on first use."""
 
     def __init__(self, server: ServerThread) -> None:
         self._runs: dict[str, Run] = {}
         self._server = server
-        self._steps = run_jobs(self._jobs())
+        self._version = ""
+        self._steps: dict[str, list[Step]] = {}
+        for self._version in VERSIONS:
+            self._steps |= run_jobs(self._jobs(), self._version)
 
     def _jobs(self) -> Iterator[Json]:
         for name, api in COMBINATIONS:
             yield self._job("by hand", name, api)
+            yield self._job("whole", name, api, whole=True)
         for name, api in AGENTS:
             yield self._job("automatic", name, api, automatic=True)
         for api in MODELS:
@@ -87,17 +94,17 @@ class Conversations:
             yield self._job("not stored", name, "responses", providerOptions=options)
 
     def _job(self, kind: str, name: str, api: str, **changes: object) -> Json:
-        id = f"{kind} {name} {api}"
+        id = f"{self._version} {kind} {name} {api}"
         self._runs[id] = Run(self._server, f"ai-sdk-{zlib.crc32(id.encode()):08x}")
         return job(SCENARIOS[name], api, self._runs[id].root, id=id, **changes)
 
-    def steps(self, kind: str, name: str, api: str) -> list[Step]:
+    def steps(self, kind: str, name: str, api: str, version: str = VERSIONS[-1]) -> list[Step]:
         """The steps that the SDK read, without generated ids."""
-        return without_ids(self._steps[f"{kind} {name} {api}"], api)
+        return without_ids(self._steps[f"{version} {kind} {name} {api}"], api)
 
-    def run(self, kind: str, name: str, api: str) -> Run:
+    def run(self, kind: str, name: str, api: str, version: str = VERSIONS[-1]) -> Run:
         """The session of the conversation."""
-        return self._runs[f"{kind} {name} {api}"]
+        return self._runs[f"{version} {kind} {name} {api}"]
 
 
 # Of the session: a module's would be made again where a worker gets tests of the module twice, and
@@ -107,11 +114,13 @@ def conversations(server: ServerThread) -> Conversations:
     return Conversations(server)
 
 
-def expected_steps(name: str, api: str) -> list[Step]:
-    return without_ids(story(SCENARIOS[name], api), api)
+def expected_steps(name: str, api: str, *, whole: bool = False) -> list[Step]:
+    return without_ids(story(SCENARIOS[name], api, whole=whole), api)
 
 
-def journal(scenario: Scenario, api: str) -> list[tuple[str, int | None, str]]:
+def journal(
+    scenario: Scenario, api: str, *, whole: bool = False
+) -> list[tuple[str, int | None, str]]:
     """The expected journal of a conversation, with the turn that fails."""
     entries = plays(scenario, api)
     for position in played(scenario, api)[len(plain_positions(scenario, api)) :]:
@@ -123,24 +132,39 @@ def journal(scenario: Scenario, api: str) -> list[tuple[str, int | None, str]]:
             if failed
             else [(scenario.name, index, "played")]
         )
-    loss = LOSSES.get((scenario.name, api))
+    loss = loss_of(scenario.name, api, whole=whole)
     ends = loss is not None and loss.instead.get("error")
-    return entries[: len(story(scenario, api))] if ends else entries
+    return entries[: len(story(scenario, api, whole=whole))] if ends else entries
 
 
+@every_version
 @for_all("name, api", COMBINATIONS)
-def test_conversation(conversations: Conversations, name: str, api: str) -> None:
+def test_conversation(conversations: Conversations, name: str, api: str, version: str) -> None:
     """The SDK reads every answer of every scenario, errors included, and retries failed requests;
     the server reads its history."""
-    assert conversations.steps("by hand", name, api) == expected_steps(name, api)
-    assert conversations.run("by hand", name, api).plays == journal(SCENARIOS[name], api)
+    assert conversations.steps("by hand", name, api, version) == expected_steps(name, api)
+    assert conversations.run("by hand", name, api, version).plays == journal(SCENARIOS[name], api)
 
 
+@every_version
+@for_all("name, api", COMBINATIONS)
+def test_whole_answers(conversations: Conversations, name: str, api: str, version: str) -> None:
+    """`generateText` accepts every body: its schemas refuse a null where the service sends none."""
+    steps = conversations.steps("whole", name, api, version)
+    assert steps == expected_steps(name, api, whole=True)
+    run = conversations.run("whole", name, api, version)
+    plays = journal(SCENARIOS[name], api, whole=True)
+    # A body with an error has a status that is tried again.
+    assert run.plays == (plays * TRIES if name == "stream-error" else plays)
+
+
+@every_version
 @for_all("name, api", AGENTS)
-def test_automatic_tools(conversations: Conversations, name: str, api: str) -> None:
+def test_automatic_tools(conversations: Conversations, name: str, api: str, version: str) -> None:
     """The SDK runs the tools by itself until the model ends, or up to its limit of steps."""
-    assert conversations.steps("automatic", name, api) == expected_steps(name, api)
-    assert conversations.run("automatic", name, api).plays == journal(SCENARIOS[name], api)
+    assert conversations.steps("automatic", name, api, version) == expected_steps(name, api)
+    run = conversations.run("automatic", name, api, version)
+    assert run.plays == journal(SCENARIOS[name], api)
 
 
 @for_all("name, api", product(["secret-numbers", "multi-hop"], MODELS))
@@ -154,7 +178,7 @@ def test_automatic_tools_reach_the_last_turn(
 @for_all("name, api", product(FINISHES, MODELS))
 def test_finish(conversations: Conversations, name: str, api: str) -> None:
     """The finish reason of an answer is mapped to that of the SDK."""
-    loss, finish = LOSSES.get((name, api)), FINISHES[name]
+    loss, finish = loss_of(name, api), FINISHES[name]
     finish = loss.instead.get("finish", finish) if loss is not None else finish
     assert conversations.steps("by hand", name, api)[0].finish == finish
 

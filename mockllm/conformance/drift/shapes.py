@@ -41,11 +41,14 @@ class FieldShape:
     Args:
         parent: the object that has it.
         count: how many such objects had it.
+        null, empty: in how many of them it was null, and an empty text, list or object.
     """
 
     parent: JsonPlace
     types: set[str] = field(default_factory=set)
     count: int = 0
+    null: int = 0
+    empty: int = 0
 
 
 class Shape:
@@ -79,6 +82,8 @@ class Shape:
             mine = self.fields.setdefault(place, FieldShape(theirs.parent))
             mine.types |= theirs.types
             mine.count += theirs.count
+            mine.null += theirs.null
+            mine.empty += theirs.empty
 
     def is_always(self, place: JsonPlace) -> bool:
         """Whether each object that may have a field has it."""
@@ -93,6 +98,8 @@ class Shape:
             known = self.fields.setdefault(at, FieldShape(place))
             known.types.add(_TYPES.get(type(inner), "string"))
             known.count += 1
+            known.null += inner is None
+            known.empty += inner in ("", [], {})
             if not (isinstance(inner, dict) and (name in self._free or _is_schema(inner))):
                 self._value(inner, at)
 

@@ -1,22 +1,31 @@
 // Has conversations with mockllm through Vercel's AI SDK and its providers.
 //
-//   node run.mjs < jobs.json
+//   node run.mjs 6 < jobs.json
+//
+// The argument is the major version of the SDK: 6 or 7.
 //
 // Jobs come as a list. One is {id, api: a key of MODELS, url, model, headers, providerOptions, userMessages: [text of each user message], tools: [{name, description,
-// parameters}], results: {"name input": text}, automatic, maxSteps}. The tools run here: the result
+// parameters}], results: {"name input": text}, automatic, whole, maxSteps}. The tools run here: the result
 // of a call is in the table under its name and its input as JSON, or it is "ok". With `automatic`
 // the SDK runs the tools, and one whose result begins with "Error" throws; otherwise they run
-// between requests. A conversation ends after its last message, after an error, or after `maxSteps`
+// between requests. With `whole` the
+// answers are not streamed. A conversation ends after its last message, after an error, or after `maxSteps`
 // answers.
 //
 // Prints one line of JSON for each job, in the order in which they end: {id, steps: [{text,
 // reasoning, calls: [{id, name, input, invalid}], finish, usage, sources, warnings, errors}]}.
-import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
-import { createAnthropic } from "@ai-sdk/anthropic";
-import { createCohere } from "@ai-sdk/cohere";
-import { createGoogleGenerativeAI } from "@ai-sdk/google";
-import { createOpenAI } from "@ai-sdk/openai";
-import { jsonSchema, stepCountIs, streamText, tool } from "ai";
+const VERSION = process.argv[2];
+const PACKAGES = {
+  6: (name) => (name === "ai" ? name : `@ai-sdk/${name}`),
+  7: (name) => `${name}-7`, // an alias in package.json
+};
+const load = (name) => import(PACKAGES[VERSION](name));
+const { createAmazonBedrock } = await load("amazon-bedrock");
+const { createAnthropic } = await load("anthropic");
+const { createCohere } = await load("cohere");
+const { createGoogleGenerativeAI } = await load("google");
+const { createOpenAI } = await load("openai");
+const { generateText, jsonSchema, stepCountIs, streamText, tool } = await load("ai");
 
 globalThis.AI_SDK_LOG_WARNINGS = false; // they are reported with their step instead
 
@@ -64,6 +73,17 @@ const emptyStep = () => ({
 
 const isOver = (step) => step === undefined || step.finish !== null;
 
+/** A source; a document has no URL. */
+const sourceOf = ({ url = "", title = "" }) => ({ url, title });
+
+/** The counts of a usage. Version 6 has the details in two places, version 7 in one. */
+const usageOf = (usage) => ({
+  inputTokens: usage.inputTokens,
+  outputTokens: usage.outputTokens,
+  reasoningTokens: usage.outputTokenDetails?.reasoningTokens,
+  cachedInputTokens: usage.inputTokenDetails?.cacheReadTokens,
+});
+
 /** The message of the service; after several attempts, that of the last. */
 const messageOf = (error) => String((error.lastError ?? error).message ?? JSON.stringify(error));
 
@@ -73,24 +93,56 @@ const ADD = {
   "reasoning-delta": (step, { text }) => void (step.reasoning += text),
   "tool-call": (step, { toolCallId: id, toolName: name, input, invalid = false }) =>
     void step.calls.push({ id, name, input, invalid }),
-  source: (step, { url, title = "" }) => void step.sources.push({ url, title }),
+  source: (step, source) => void step.sources.push(sourceOf(source)),
   error: (step, { error }) => void step.errors.push(messageOf(error)),
   "start-step": (step, { warnings }) => void step.warnings.push(...warnings),
   "finish-step": (step, { finishReason: finish, usage }) =>
-    void Object.assign(step, { finish, usage }),
+    void Object.assign(step, { finish, usage: usageOf(usage) }),
 };
 
-/** The steps of one `streamText`, and their messages. */
-async function send(job, messages, tools) {
+/** What `streamText` and `generateText` are given for some messages. */
+function settingsOf(job, messages, tools) {
   const { api, url, model, headers, providerOptions } = job;
-  const answer = streamText({
+  return {
     model: MODELS[api]({ baseURL: url, apiKey: "test-key", headers }, model),
     messages,
     tools,
     providerOptions,
     stopWhen: stepCountIs(job.automatic ? job.maxSteps : 1),
-    onError: () => {}, // it would be printed; the stream has it too
+  };
+}
+
+/** The steps of one `generateText`, and their messages. */
+async function sendWhole(settings) {
+  let answer;
+  try {
+    answer = await generateText(settings);
+  } catch (error) {
+    return { steps: [{ ...emptyStep(), errors: [messageOf(error)] }], failed: true };
+  }
+  const steps = answer.steps.map((step) => {
+    const { text, reasoningText = "", finishReason: finish, usage, warnings, sources } = step;
+    const calls = step.toolCalls.map(({ toolCallId: id, toolName: name, input, invalid = false }) => {
+      return { id, name, input, invalid };
+    });
+    return {
+      ...emptyStep(),
+      text,
+      reasoning: reasoningText,
+      calls,
+      finish,
+      usage: usageOf(usage),
+      sources: sources.map(sourceOf),
+      warnings: warnings ?? [],
+    };
   });
+  return { steps, failed: false, newMessages: answer.response.messages };
+}
+
+/** The steps of one `streamText`, and their messages. */
+async function sendStreamed(settings) {
+  const onError = () => {}; // it would be printed; the stream has it too
+  const answer = streamText({ ...settings, onError });
   const steps = [];
   const add = (part) => {
     // A request that fails has no "start-step"; its error is a step of its own.
@@ -123,7 +175,7 @@ function execute(job, newMessages) {
 }
 
 async function converse(given) {
-  const job = { headers: {}, tools: [], results: {}, automatic: false, maxSteps: 8, ...given };
+  const job = { headers: {}, tools: [], results: {}, automatic: false, whole: false, maxSteps: 8, ...given };
   const tools = toolsOf(job);
   const userTexts = [...job.userMessages];
   const messages = [];
@@ -131,7 +183,8 @@ async function converse(given) {
   let called = false;
   while (steps.length < job.maxSteps && (called || userTexts.length > 0)) {
     if (!called) messages.push({ role: "user", content: userTexts.shift() });
-    const answer = await send(job, messages, tools);
+    const settings = settingsOf(job, messages, tools);
+    const answer = await (job.whole ? sendWhole(settings) : sendStreamed(settings));
     steps.push(...answer.steps);
     if (answer.failed) break;
     const { message, called: more } = execute(job, answer.newMessages);

@@ -408,7 +408,7 @@ def test_a_frame_may_start_the_message() -> None:
     assert [v.get("index") for v in values(more) if v["type"] == "content_block_start"] == [1]
     assert [v["type"] for v in values(more)].count("message_start") == 1
     body = PROTOCOL.encode_body(more, REPLY)
-    text = {"citations": None, "type": "text", "text": "Hi"}
+    text = {"type": "text", "text": "Hi"}
     assert (body["id"], body["content"]) == ("msg_1", [block, text])
     complete = {**message, "stop_reason": "tool_use"}
     whole = Turn((Opaque("anthropic", event("message_start", message=complete)),), "tool_calls")
@@ -430,7 +430,6 @@ def test_body_of_a_call() -> None:
         "id": PROTOCOL.answer_id(REPLY),
         "type": "message",
         "role": "assistant",
-        "container": None,
         "content": [
             {
                 "type": "tool_use",
@@ -448,7 +447,6 @@ def test_body_of_a_call() -> None:
             "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
             "output_tokens": 7,
             "output_tokens_details": {"thinking_tokens": 0},
-            "server_tool_use": None,
             "service_tier": "standard",
             "inference_geo": "global",
         },

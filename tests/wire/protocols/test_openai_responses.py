@@ -198,7 +198,10 @@ def test_response_object() -> None:
         ("previous_response_id", None),
         ("prompt_cache_key", None),
         ("prompt_cache_retention", "in_memory"),
-        ("reasoning", {"context": None, "effort": None, "mode": "standard", "summary": None}),
+        (
+            "reasoning",
+            {"context": "current_turn", "effort": None, "mode": "standard", "summary": None},
+        ),
         ("safety_identifier", None),
         ("service_tier", "auto"),
         ("store", True),

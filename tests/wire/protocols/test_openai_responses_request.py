@@ -429,17 +429,28 @@ def test_the_response_repeats_the_request() -> None:
 def test_the_response_adds_defaults() -> None:
     """Tools, text and reasoning are repeated with the service's defaults."""
     answer = answered(
-        tools=[{"type": "function", "name": "f"}, {"type": "web_search"}],
+        tools=[{"type": "function", "name": "f"}, {"type": "mcp", "server_label": "m"}],
         text={"verbosity": "low"},
         reasoning={"effort": "high"},
         conversation="conv_1",
     )
     assert answer["tools"] == [
         {"type": "function", "description": None, "name": "f", "parameters": None, "strict": True},
-        {"type": "web_search"},
+        {
+            "type": "mcp",
+            "allowed_tools": None,
+            "headers": None,
+            "server_description": None,
+            "server_label": "m",
+        },
     ]
     assert answer["text"] == {"format": {"type": "text"}, "verbosity": "low"}
-    reasoning = {"context": None, "effort": "high", "mode": "standard", "summary": None}
+    reasoning = {
+        "context": "current_turn",
+        "effort": "high",
+        "mode": "standard",
+        "summary": None,
+    }
     assert answer["reasoning"] == reasoning
     assert answer["conversation"] == {"id": "conv_1"}
 

@@ -256,15 +256,11 @@ class _Accumulator:
             merge(block, {name: string(delta.get(name))}, _GROWING)
 
     def body(self) -> Json:
-        """The message, with arguments as JSON values, and with the null fields of a body."""
+        """The message, with arguments as JSON values. What the SDK's types call optional is absent
+        where it is empty, as in the service's bodies: other clients' types refuse a null there."""
         for block in self._blocks.values():
             if text := block.pop("partial_json", ""):
                 # Their text where they are no JSON object, or none that JSON can hold.
                 value = sendable_value(text)
                 block["input"] = value if isinstance(value, dict) else text
-        usage = {"server_tool_use": None, **mapping(self._message.get("usage"))}
-        content = [
-            {"citations": None, **block} if block.get("type") == "text" else block
-            for block in self._blocks.values()
-        ]
-        return {"container": None, **self._message, "content": content, "usage": usage}
+        return {**self._message, "content": list(self._blocks.values())}

@@ -127,10 +127,14 @@ def write_cite(cite: ev.Cite, text: str, number: int, block: int | None) -> Json
         text: of the part that cites.
         number: of the citation in its answer; the id of a document has it that is not known by its
             number in the request.
-        block: the index of the part among the contents; None for the tool plan.
+        block: the index of the part among the contents, which the service leaves out where it is
+            0; None for the tool plan.
     """
     id = f"doc:{number if cite.passage is None else cite.passage.source}"
-    document = {"id": id, "title": cite.title, "url": cite.url, "snippet": cite.cited_text}
-    where = {"type": "PLAN"} if block is None else {"content_index": block, "type": "TEXT_CONTENT"}
+    # The service repeats the fields of the document in the request. Providers send `text` (that of
+    # the AI SDK refuses an answer without it).
+    document = {"id": id, "title": cite.title, "url": cite.url, "text": cite.cited_text}
+    index = {"content_index": block} if block else {}
+    where = {"type": "PLAN"} if block is None else {**index, "type": "TEXT_CONTENT"}
     source = {"type": "document", "id": id, "document": document}
     return {"start": 0, "end": len(text), "text": text, "sources": [source], **where}

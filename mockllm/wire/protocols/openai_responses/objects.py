@@ -145,7 +145,12 @@ def response_object(
         "previous_response_id": None,
         "prompt_cache_key": None,
         "prompt_cache_retention": "in_memory",
-        "reasoning": {"context": None, "effort": None, "mode": "standard", "summary": None},
+        "reasoning": {
+            "context": _reasoning_context(reply.model),
+            "effort": None,
+            "mode": "standard",
+            "summary": None,
+        },
         "safety_identifier": None,
         "service_tier": "default" if over else "auto",
         "store": True,
@@ -164,10 +169,18 @@ def response_object(
     return value | _echo(reply, value, over)
 
 
+def _reasoning_context(model: str) -> str:
+    """The mode that a response names where the request leaves the choice to the model, which is
+    always one of two. (The SDK's `Reasoning` says which models have which.)"""
+    return "all_turns" if model.startswith("gpt-5.6") else "current_turn"
+
+
 def _echo(reply: Reply, usual: Json, over: bool) -> Json:
     """The fields that the response repeats, with what the request leaves out of objects, and the
     tier: until the answer is over, the one that was requested."""
     echo: Json = json.loads(reply.options.echo)
+    if echo.get("reasoning", {}).get("context") == "auto":
+        del echo["reasoning"]["context"]
     for key in ("reasoning", "text"):
         if key in echo:
             echo[key] = {**usual[key], **echo[key]}

@@ -207,15 +207,34 @@ def _fit(name: str, value: object) -> bool:
     return True
 
 
+_PLACE = {"type": "approximate", "city": None, "country": "US", "region": None, "timezone": None}
+_UNSET: Mapping[object, Json] = {
+    "function": {"type": "function", "description": None, "name": "", "parameters": None},
+    "mcp": {"type": "mcp", "allowed_tools": None, "headers": None, "server_description": None},
+    "tool_search": {"type": "tool_search", "description": None, "parameters": None},
+    "file_search": {
+        "type": "file_search",
+        "filters": None,
+        "max_num_results": 20,
+        "ranking_options": {"ranker": "auto", "score_threshold": 0.0},
+    },
+    "web_search": {
+        "type": "web_search",
+        "filters": None,
+        "search_context_size": "medium",
+        "user_location": _PLACE,
+    },
+}
+"""By the type of a tool, what the service writes where the request leaves it out, as recorded."""
+
+
 def _echoed_tools(tools: list[Any]) -> list[Any]:
-    usual = {"type": "function", "description": None, "name": "", "parameters": None}
-    return [
-        {**usual, **tool, "strict": tool.get("strict", True)}
-        if tool.get("type") == "function"
-        else tool
-        for tool in tools
-        if isinstance(tool, Mapping)
-    ]
+    objects = [tool for tool in tools if isinstance(tool, Mapping)]
+    echoed = [{**_UNSET.get(tool.get("type"), {}), **tool} for tool in objects]
+    for tool in echoed:
+        if tool.get("type") == "function":
+            tool["strict"] = tool.get("strict", True)
+    return echoed
 
 
 def _without_nulls(value: Fields) -> Json:
