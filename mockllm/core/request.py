@@ -120,6 +120,7 @@ class Request:
         wants_reasoning: whether the request enables reasoning.
         traits: further facts from path and query that the answer's bytes depend on, as strings
             that the protocol defines.
+        query: the parameters of the query, the last value of each name; for conditions.
     """
 
     api: str
@@ -136,6 +137,7 @@ class Request:
     output_schema: Mapping[str, Any] | None = None
     wants_reasoning: bool = False
     traits: frozenset[str] = frozenset()
+    query: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def users(self) -> list[Message]:

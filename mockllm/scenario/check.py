@@ -217,6 +217,12 @@ def _known_results(scenario: m.Scenario) -> Iterator[Mistake]:
                     yield (*path, "results", id), _no_call(id, known)
 
 
+def _begins(reply: tuple[AnyPart, ...], part: AnyPart) -> bool:
+    """Whether a part is a frame, with nothing but such frames before it."""
+    before = reply[: reply.index(part) + 1]
+    return all(isinstance(one, FramePart) and one.first for one in before)
+
+
 def _turn(
     scenario: m.Scenario, tools: dict[str, m.ToolSpec], path: KeyPath, turn: m.TurnSpec
 ) -> Iterator[Mistake]:
@@ -229,6 +235,9 @@ def _turn(
             yield part_path, "must be the last part; an error ends the stream"
         elif isinstance(part, FramePart) and not scenario.plays_over(part.api):
             yield (*part_path, "api"), _not_among(part.api, scenario)
+        for member_path, member in _members(part_path, part):
+            if isinstance(member, FramePart) and member.first and not _begins(turn.reply, part):
+                yield (*member_path, "first"), "belongs to the frames at the beginning of a reply"
         yield from _part(scenario, tools, part_path, part)
     for number, choice in enumerate(turn.choices):
         for index, part in enumerate(choice.reply):

@@ -107,6 +107,14 @@ def _pairs(pairs: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     return {name: _value(value) for name, value in pairs}
 
 
+def _headers(pairs: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """The headers of an answer or the conditions on them, those of one name as a list."""
+    values: dict[str, list[Any]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(_value(value))
+    return {name: found if len(found) > 1 else found[0] for name, found in values.items()}
+
+
 def _extra(by_api: tuple[tuple[m.Api, Any], ...]) -> dict[str, Any]:
     """The fields of each protocol, those of a place on one line."""
     return {
@@ -177,7 +185,7 @@ _BY_KEY: dict[str, _Write] = {
     "attempts": _attempts,
     "extra": _extra,
     "fault": _faults,
-    "headers": _pairs,
+    "headers": _headers,
     "ids": lambda _: "any",
     "opaque": list,
     "query": _pairs,
@@ -281,10 +289,10 @@ def _media(source: MediaSource) -> dict[str, Any]:
 
 
 def _frame(part: FramePart) -> dict[str, Any]:
-    keys = _keys(part)
+    keys = _keys(replace(part, first=False))
     if isinstance(part.data, TextFile):
-        keys = {"data_file": part.data.file} | _keys(replace(part, data=None))
-    return {"frame": keys, "api": part.api}
+        keys = {"data_file": part.data.file} | _keys(replace(part, data=None, first=False))
+    return {"frame": keys, "api": part.api} | ({"first": True} if part.first else {})
 
 
 def _turn(turn: m.TurnSpec) -> dict[str, Any]:

@@ -193,7 +193,11 @@ class PausePart:
 @record
 class FramePart:
     """One frame of protocol `api`, sent unchanged: `data` (text, or a JSON value) with `event`,
-    `id` and `retry`; or a `comment`; or `raw` text."""
+    `id` and `retry`; or a `comment`; or `raw` text.
+
+    Args:
+        first: whether it comes before the first event that the API sends by itself.
+    """
 
     api: str
     data: Any = None
@@ -202,6 +206,7 @@ class FramePart:
     retry: int | None = None
     comment: str | None = None
     raw: str | None = None
+    first: bool = False
 
 
 Written = TextPart | ReasoningPart | RefusalPart | ToolPart
@@ -316,6 +321,12 @@ def tool_parts(reply: Iterable[AnyPart]) -> Iterator[ToolPart]:
 def frame_apis(reply: Iterable[AnyPart]) -> set[str]:
     """The protocols of the frames that a reply sends unchanged."""
     return {part.api for part in members(reply) if isinstance(part, FramePart)}
+
+
+def first_frames(reply: Iterable[AnyPart], api: str) -> Iterator[FramePart]:
+    """The frames that a reply sends over a protocol before its first event."""
+    frames = (part for part in reply if isinstance(part, FramePart))
+    return (frame for frame in frames if frame.first and frame.api == api)
 
 
 def visible_text(reply: Iterable[AnyPart]) -> str:

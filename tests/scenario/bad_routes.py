@@ -239,11 +239,6 @@ ROUTE_SEMANTICS: list[Row] = [
         ],
     ),
     (
-        "query without route",
-        "scenario: a\nmatch: {query: {a: b}}\nturns: [{reply: {text: a}}]\n",
-        ["2:16: match.query: is a condition of scenarios with a 'route'; remove it"],
-    ),
-    (
         "route with conversation",
         top("match: {user: hi, tools: [f]}\napis: [chat]\nthen: restart"),
         [

@@ -102,10 +102,17 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
-        "query in any",
-        top("match: {any: [{query: {a: b}}]}"),
+        "place of another API",
+        turn("{extra: {responses: {choice: {a: 1}}}, reply: {text: a}}"),
         [
-            "2:23: match.any[0].query: is a condition of scenarios with a 'route'; remove it",
+            "3:26: turns[0].extra.responses: choice is no place of responses; it has event, message, call, item, usage",
+        ],
+    ),
+    (
+        "late first frame",
+        turn("{reply: [{text: a}, {frame: {comment: x}, api: chat, first: true}]}"),
+        [
+            "3:65: turns[0].reply[1].first: belongs to the frames at the beginning of a reply",
         ],
     ),
     (

@@ -40,6 +40,7 @@ from mockllm.scenario.part_model import (
 from mockllm.scenario.reading.latency import read_latency
 from mockllm.scenario.route_model import JobSpec, Pending
 from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.extra import extra_places
 from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)
@@ -104,6 +105,7 @@ plain_matches = st.builds(
     system=st.none() | conditions,
     tools=maybe_names,
     headers=st.dictionaries(header_names, conditions, max_size=2).map(lambda d: tuple(d.items())),
+    query=st.dictionaries(names, conditions, max_size=2).map(lambda d: tuple(d.items())),
     body=st.none() | bodies,
 ).filter(lambda match: match.conditions > 0)
 ignored = st.lists(
@@ -188,9 +190,20 @@ json_texts = (json_values | st.floats(allow_nan=False, allow_infinity=False)).ma
     lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 )
 fields = st.dictionaries(texts, json_values, min_size=1, max_size=2)
-extras = st.dictionaries(
-    st.sampled_from(["event", "choice", "message", "call", "usage"]), fields, min_size=1
-)
+
+
+@st.composite
+def extras(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> tuple[tuple[m.Api, Any], ...]:
+    """Fields at places that the APIs have."""
+    drawn = draw(st.lists(st.sampled_from(apis), max_size=2, unique=True))
+    places = {api: [p for p in extra_places(PROTOCOLS[api]) if p != "reasoning"] for api in drawn}
+    kept = {
+        api: draw(st.dictionaries(st.sampled_from(places[api]), fields, min_size=1))
+        for api in drawn
+    }
+    return tuple(kept.items())
+
+
 tool_specs = st.lists(
     st.builds(
         m.ToolSpec,
@@ -513,8 +526,10 @@ def turns(
         fault=draw(faults),
         expect=draw(st.none() | outcomes),
         repeat=last and not restart and draw(st.booleans()),
-        extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),
-        headers=draw(st.sampled_from([(), (("x-request-id", "r1"), ("x-empty", ""))])),
+        extra=draw(extras(apis)),
+        headers=draw(
+            st.sampled_from([(), (("x-request-id", "r1"), ("x-two", ""), ("x-two", "b"))])
+        ),
         template=draw(st.sampled_from([None, False])),
         job=draw(st.none() | st.builds(JobSpec, pendings, st.booleans())) if reply else None,
     )

@@ -231,6 +231,7 @@ def judged_match(
     for name in match.tools:
         yield _judged_offer(f"{path}.tools", name, request)
     yield from judged_values(f"{path}.headers", "the header", match.headers, headers)
+    yield from judged_values(f"{path}.query", "the parameter", match.query, request.query)
     yield from judged_body(f"{path}.body", match.body, request.body, match.ignore)
     if match.stream is not None:
         verb = "" if match.stream else "not "

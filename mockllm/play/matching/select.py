@@ -479,8 +479,8 @@ class Search:
             return scenario.name == named.name
         if match is not None and index > 0:
             # The digest says more of a later turn than conditions that tell first turns apart, and
-            # the turn may go over another API. It says nothing of headers.
-            own = Match(headers=match.headers)
+            # the turn may go over another API. It says nothing of headers and of the query.
+            own = Match(headers=match.headers, query=match.query)
             return first_problem(judged_match(own, self.request, self.headers)) is None
         if match is None:  # only its own request finds it
             return scenario.plays_over(self.request.api)

@@ -23,6 +23,13 @@ def _apis() -> tuple[str, ...]:
     return tuple(PROTOCOLS)
 
 
+def _places(api: str) -> tuple[str, ...]:
+    from mockllm.wire.protocols import PROTOCOLS
+    from mockllm.wire.protocols.extra import extra_places
+
+    return extra_places(PROTOCOLS[api])
+
+
 def quirk_problem(name: str) -> str | None:
     """Why there is no quirk of this name; None where there is one."""
     # Imported here: some fifty modules, which most requests and scenarios never need.
@@ -41,7 +48,7 @@ def _fault_mistakes(scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
     return fault_mistakes(scenario)
 
 
-VOCABULARY = Vocabulary(_apis, quirk_problem, _fault_mistakes)
+VOCABULARY = Vocabulary(_apis, _places, quirk_problem, _fault_mistakes)
 """The names in `PROTOCOLS` and `QUIRKS`, both imported when they are first needed."""
 
 

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mockllm.core.events import Cite
+from mockllm.core.text import quantity
 from mockllm.core.timeline import normal
 from mockllm.core.turn import Media, Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
-from mockllm.play.replay.compilation.resolve import resolve
-from mockllm.scenario.model import Scenario
+from mockllm.play.replay.compilation.resolve import is_raw_sent, resolve
+from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.wire.protocols.base import WireProtocol
+from mockllm.wire.protocols.values import value_or_text
 
 _STATED = ("service_tier", "fingerprint")
 """The fields of a turn about its answer that are no content (`WireProtocol.reply_fields`)."""
@@ -52,15 +54,23 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
                 if getattr(spec, name) and name not in protocol.reply_fields
             )
             what = (
-                *_differences(turn, normal(protocol.project(turn)), api),
+                *_differences(turn, normal(protocol.project(turn)), protocol),
                 *(f"{name} is not sent" for name in lost),
+                *(f"extra {place} is not sent" for place in _lost_places(spec, protocol)),
                 *(["choices are not sent"] if spec.choices and protocol.choices is None else ()),
             )
             if what:
                 yield Loss(scenario.name, position + 1, api, what)
 
 
-def _differences(written: Turn, received: Turn, api: str) -> Iterator[str]:
+def _lost_places(spec: TurnSpec, protocol: WireProtocol) -> Iterator[str]:
+    """The places of an extra where the answers of an API have nothing, though its errors may."""
+    for place in spec.extra_for(protocol.name):
+        if place != "reasoning" and place not in protocol.normalize.places:
+            yield place
+
+
+def _differences(written: Turn, received: Turn, protocol: WireProtocol) -> Iterator[str]:
     """The differences between the turn that a client receives and the written one."""
     if written.refusal and received.text == written.text + written.refusal:
         yield "the refusal is sent as text"
@@ -71,11 +81,16 @@ def _differences(written: Turn, received: Turn, api: str) -> Iterator[str]:
             difference = "is not sent" if not after else "differs"
             yield f"the {name} {difference}" if before else f"there is {name} that was not written"
     yield from _call_differences(written, received)
+    raw = written.finish_raw
+    if raw is not None and not is_raw_sent(raw, received, protocol):
+        yield f"finish_raw {raw} is not sent"
     if written.finish != received.finish:
         yield f"finish {written.finish} reads as {received.finish}"
+    if written.stop_sequence is not None and written.stop_sequence != received.stop_sequence:
+        yield "the stop sequence is not sent"
     if written.usage != received.usage:
         yield "usage is not sent" if received.usage is None else "usage differs"
-    yield from _detail_differences(written, received, api)
+    yield from _detail_differences(written, received, protocol.address.name)
     if written.whole() == received.whole() and _fragments(written) != _fragments(received):
         yield "fragments are cut differently"
 
@@ -96,6 +111,10 @@ def _call_differences(written: Turn, received: Turn) -> Iterator[str]:
 def _detail_differences(written: Turn, received: Turn, api: str) -> Iterator[str]:
     if _values(written, Reasoning, "signature") != _values(received, Reasoning, "signature"):
         yield "the signature of the reasoning differs"
+    for kind, name in ((Text, "texts"), (ToolCall, "calls"), (Media, "images and sound")):
+        signatures = set(_values(written, kind, "signature")) - {None, ""}
+        if signatures - set(_values(received, kind, "signature")):
+            yield f"signatures of {name} are not sent"
     if any(_values(written, Reasoning, "summary")) and not any(
         _values(received, Reasoning, "summary")
     ):
@@ -104,6 +123,7 @@ def _detail_differences(written: Turn, received: Turn, api: str) -> Iterator[str
     if any(_values(written, Text, "logprobs")) and not any(_values(received, Text, "logprobs")):
         yield "log probabilities are not sent"
     yield from _media_differences(written, received)
+    yield from _tool_differences(written, received)
     if len(_opaque(written, api)) > len(_opaque(received, api)):
         yield "not all frames of the scenario are sent"
 
@@ -132,6 +152,29 @@ def _media_differences(written: Turn, received: Turn) -> Iterator[str]:
         yield "sound is not sent"
     elif any(sound.transcript for sound in sounds) and not any(sound.transcript for sound in heard):
         yield "the transcript of the sound is not sent"
+
+
+def _tool_differences(written: Turn, received: Turn) -> Iterator[str]:
+    """The differences between calls of tools that the service runs. What a scenario leaves out of
+    them, services make up."""
+    mine = [part for part in written.parts if isinstance(part, ServerTool)]
+    theirs = [part for part in received.parts if isinstance(part, ServerTool)]
+    if len(theirs) < len(mine):
+        yield f"of {quantity(len(mine), 'call')} of hosted tools {len(theirs)} are sent"
+        return
+    pairs = list(zip(mine, theirs, strict=False))
+    if any(one.id and one.id != other.id for one, other in pairs):
+        yield "ids of hosted tools are not sent"
+    if any(one.name and one.name != other.name for one, other in pairs):
+        yield "names of hosted tools are not sent"
+    if any(one.input and not _same_json(one.input, other.input) for one, other in pairs):
+        yield "the input of hosted tools differs"
+    if any(one.output and not _same_json(one.output, other.output) for one, other in pairs):
+        yield "the output of hosted tools is not sent, or differs"
+
+
+def _same_json(one: str, other: str | None) -> bool:
+    return other is not None and value_or_text(one) == value_or_text(other)
 
 
 def _media(turn: Turn, kind: str) -> list[Media]:

@@ -362,6 +362,8 @@ class Player:
         """
         protocol = call.protocol
         parsed = protocol.parse(parse_object(call.body), call.target, strict)
+        if call.target.query:
+            parsed = replace(parsed, query=call.target.query)
         draft.request = parsed
         request = self._with_scenario(self._with_previous(parsed, call), call)
         selection = self._find_turn(request, call)

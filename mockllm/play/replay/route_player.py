@@ -21,7 +21,13 @@ from mockllm.core.later import later
 from mockllm.play.matching.index import SCENARIO_HEADER
 from mockllm.play.matching.route_selection import RouteIndex, RouteRequest
 from mockllm.play.replay.call import Answered
-from mockllm.play.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
+from mockllm.play.replay.compilation.http_answer import (
+    CORS,
+    HttpAnswer,
+    byte_bounded,
+    bytes_answer,
+    with_own_headers,
+)
 from mockllm.play.replay.compilation.tape_player import RecordedAnswer, Recordings
 from mockllm.play.replay.filling import fill, route_values
 from mockllm.play.replay.route_jobs import RouteJobs
@@ -172,11 +178,11 @@ def route_answer(turn: TurnSpec, content: bytes | None = None) -> HttpAnswer:
     """The HTTP answer that a turn of a route describes; its tape is not looked at."""
     answer = turn.answer or RouteAnswer()
     body = _body(answer) if content is None else content
-    headers = {**CORS, **_content_type(answer), **dict(answer.headers)}
+    headers = with_own_headers({**CORS, **_content_type(answer)}, answer.headers)
     due = (turn.timing.ttft or 0) if turn.timing is not None else 0
     parts = [TimedBytes(due, body)] if body else []
     bodiless = answer.status in _NO_BODY
-    return bytes_answer(answer.status, headers.items(), parts, streamed=False, bodiless=bodiless)
+    return bytes_answer(answer.status, headers, parts, streamed=False, bodiless=bodiless)
 
 
 def _content_type(answer: RouteAnswer) -> dict[str, str]:

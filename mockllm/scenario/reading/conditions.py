@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from mockllm.core.patterns import PatternError, compile_pattern
 from mockllm.scenario import model as m
 from mockllm.scenario.ignoring import flaw_of
-from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
+from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.tables import table, tool_name
 from mockllm.scenario.reading.values import (
     Findings,
@@ -153,6 +153,7 @@ def _pairs(what: str, read: _Read[T]) -> _Read[_Pairs[T]]:
 
 header_value = matching_text(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
 """A reader of the value of a header."""
+_several_values = listing(header_value, "header values")
 
 _POSITION = re.compile(r"0|[1-9][0-9]{0,3}")
 
@@ -163,8 +164,29 @@ def is_position(key: str) -> bool:
 
 
 def headers(read: _Read[T]) -> _Read[_Pairs[T]]:
-    """A reader of headers: names, put into lower case, with their values as `read` reads them."""
-    read_pairs = _pairs("header names to values", read)
+    """A reader of conditions on headers: names, put into lower case, with what `read` reads."""
+    return _headers(_pairs("header names to values", read))
+
+
+def sent_headers(node: Node, findings: Findings) -> _Pairs[str] | None:
+    """The headers of an answer: names, put into lower case, with a value or a list of values."""
+    found = _read_sent(node, findings)
+    if found is None:
+        return None
+    return tuple([(name, value) for name, values in found for value in values])
+
+
+def _header_values(node: Node, findings: Findings) -> tuple[str, ...] | None:
+    values: tuple[str, ...] | None
+    if isinstance(node, Sequence):
+        values = _several_values(node, findings)
+    else:
+        value = header_value(node, findings)
+        values = None if value is None else (value,)
+    return values
+
+
+def _headers(read_pairs: _Read[_Pairs[T]]) -> _Read[_Pairs[T]]:
 
     def read_all(node: Node, findings: Findings) -> _Pairs[T] | None:
         pairs = read_pairs(node, findings)
@@ -182,6 +204,8 @@ def headers(read: _Read[T]) -> _Read[_Pairs[T]]:
 
     return read_all
 
+
+_read_sent = _headers(_pairs("header names to values", _header_values))
 
 _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 

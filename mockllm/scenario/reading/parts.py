@@ -333,7 +333,7 @@ PARTS: dict[str, tuple[Table, Callable[..., AnyPart]]] = {
     "pause": (table("pause_part"), PausePart),
     "frame": (
         table("frame_part", frame=_frame),
-        lambda frame, api: FramePart(api=api, **frame),
+        lambda frame, api, first=False: FramePart(api=api, first=first, **frame),
     ),
     "error": (table("error_part", error=error), ErrorPart),
     "auto": (table("auto_part", auto=_auto), lambda auto: auto),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mockllm.core.text import did_you_mean
 from mockllm.scenario import model as m
-from mockllm.scenario.reading.conditions import header_value, headers
+from mockllm.scenario.reading.conditions import sent_headers
 from mockllm.scenario.reading.files import body_path
 from mockllm.scenario.reading.nodes import KeyPath, Mapping, Node
 from mockllm.scenario.reading.tables import FIELDS, inner_path, path_of_file, table
@@ -76,7 +76,7 @@ def route(node: Node, findings: Findings) -> RouteSpec | None:
 
 _ANSWER = table(
     "answer",
-    headers=headers(header_value),
+    headers=sent_headers,
     json=json_value,
     base64="base64 text",
     file=inner_path,
@@ -130,10 +130,6 @@ def check_route(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
-    for place, match in m.with_entries(scenario.match or m.Match()):
-        if match.query:
-            path = ("match", *place, "query")
-            yield path, "is a condition of scenarios with a 'route'; remove it"
     for index, turn in enumerate(scenario.turns):
         if turn.answer is not None:
             message = "needs a 'route: METHOD /path' in its scenario; a model's turn has a 'reply'"

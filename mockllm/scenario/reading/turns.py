@@ -13,9 +13,8 @@ from mockllm.scenario.reading.conditions import (
     CONDITIONS,
     REQUEST,
     expectation,
-    header_value,
-    headers,
     ignored,
+    sent_headers,
 )
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.files import tape_path
@@ -53,7 +52,7 @@ def _fields(node: Node, findings: Findings) -> dict[str, Any] | None:
 
 
 _PLACES: dict[str, Reader] = {
-    **dict.fromkeys(("event", "choice", "message", "call", "usage"), _fields),
+    **dict.fromkeys(("event", "choice", "message", "item", "call", "usage"), _fields),
     "reasoning": record(dict, table("reasoning_place")),
 }
 _by_place: Callable[[Node, Findings], dict[str, Any] | None] = record(
@@ -71,10 +70,20 @@ def extra(node: Node, findings: Findings) -> tuple[tuple[m.Api, Any], ...] | Non
         if api not in findings.vocabulary.apis():
             unknown(node, api, findings, findings.vocabulary.apis())
         elif isinstance(item, Mapping) and not item.entries:
-            findings.add(item, "must have one of " + ", ".join(_PLACES))
+            findings.add(item, "must have one of " + ", ".join(findings.vocabulary.places(api)))
         else:
+            _check_places(item, api, findings)
             by_api.append((api, _by_place(item, findings)))
     return tuple(by_api)
+
+
+def _check_places(node: Node, api: str, findings: Findings) -> None:
+    """Adds the places that only other APIs have."""
+    places = findings.vocabulary.places(api)
+    for name, mark in node.keys.items() if isinstance(node, Mapping) else ():
+        if name in _PLACES and name not in places:
+            there = ", ".join(places)
+            findings.add(node, f"{name} is no place of {api}; it has {there}", mark)
 
 
 _MAX_SEGMENT = 16 * 1024 * 1024
@@ -99,8 +108,7 @@ def usage(node: Node, findings: Findings) -> m.UsageSpec | None:
 _timing = drawn_or_exact(
     record(m.Timing, table("timing", at=listing(duration, "durations"), latency=latency))
 )
-_headers = headers(header_value)
-_HTTP = table("http", headers=_headers, error=error)
+_HTTP = table("http", headers=sent_headers, error=error)
 _mapped_http = record(m.Http, _HTTP)
 
 
@@ -195,7 +203,7 @@ _ANSWERED: dict[str, Reader] = {
 _ATTEMPT = table(
     "attempt",
     http=http,
-    headers=_headers,
+    headers=sent_headers,
     error=error,
     recorded=_recorded,
     extra=extra,
@@ -335,7 +343,7 @@ _TURN = table(
     service=messages,
     obey=obey,
     recorded=_recorded,
-    headers=_headers,
+    headers=sent_headers,
     hears=_hears,
     one_of=_unread,
     when=_unread,

@@ -31,11 +31,13 @@ class Vocabulary:
 
     Args:
         apis: the names of the protocols, in the order in which messages list them.
+        places: the places of an API at which a service may add fields.
         quirk_problem: why there is no quirk with this name; None where there is one.
         fault_mistakes: the faults of a scenario that cannot strike: where each is, and why.
     """
 
     apis: Callable[[], tuple[str, ...]] = tuple
+    places: Callable[[str], tuple[str, ...]] = lambda _: ()
     quirk_problem: Callable[[str], str | None] = lambda _: None
     fault_mistakes: Callable[[Scenario], Iterable[tuple[KeyPath, str]]] = lambda _: ()
 

@@ -51,6 +51,14 @@ def answer_in(protocol: WireProtocol, value: Json) -> Json:
     return inner
 
 
+def extra_places(protocol: WireProtocol) -> tuple[str, ...]:
+    """The places of an API at which an extra may have something. The body of an HTTP error is the
+    `event` of every API."""
+    normal = protocol.normalize
+    reasoning = () if normal.reasoning is None else ("reasoning",)
+    return tuple(dict.fromkeys(("event", *normal.places, *reasoning)))
+
+
 # Adding
 
 
@@ -92,6 +100,8 @@ def _merge_places(protocol: WireProtocol, value: Json, extra: Extra, *, streamed
 def _objects(place: ObjectPlace, events: Sequence[Json], *, streamed: bool) -> list[Json]:
     paths = [path.split(".") if path else [] for path in _paths(place, streamed=streamed)]
     items = [item for keys in paths for item in _at(events, keys)]
+    if place.type:
+        return [item for item in items if item.get("type") == place.type]
     return [item for item in items if _begins_call(item)] if place.is_call else items
 
 

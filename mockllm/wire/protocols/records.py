@@ -308,11 +308,13 @@ class ObjectPlace:
         events: the paths in an event of a stream.
         body: the paths in a body, in the envelope of the API.
         is_call: whether only objects with the name of a call count.
+        type: the `type` that an object must have; "" for any.
     """
 
     events: tuple[str, ...]
     body: tuple[str, ...]
     is_call: bool = False
+    type: str = ""
 
 
 @record

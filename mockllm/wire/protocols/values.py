@@ -273,11 +273,12 @@ class StopReasons:
         self._reasons = {value: reason for reason, value in reversed(list(usual.items()))}
 
     def write(self, finish: Finish) -> str:
-        """The value for a finish."""
+        """The value for a finish: the raw one where this API has it, also where the reason is not
+        the nearest to it."""
         raw = finish.raw
         if raw is None and finish.stop_sequence is not None:
             raw = self._sequence
-        if raw is not None and self._rare.get(raw) == finish.reason:
+        if raw is not None and (raw in self._rare or raw in self._reasons):
             return raw
         return self.usual[finish.reason]
 

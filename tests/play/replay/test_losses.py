@@ -20,6 +20,7 @@ from mockllm.core.turn import (
     ToolCall,
     Turn,
 )
+from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.play.replay.loading import loads
 from mockllm.play.replay.losses import Loss, _differences, find_losses
 from mockllm.wire.protocols import PROTOCOLS
@@ -37,7 +38,7 @@ def with_parts(*parts: Part) -> Turn:
 
 
 def differences(received: Turn, written: Turn = TURN, api: str = "chat") -> list[str]:
-    return list(_differences(written, received, api))
+    return list(_differences(written, received, PROTOCOLS[api]))
 
 
 def test_what_is_stated_of_the_service() -> None:
@@ -176,6 +177,79 @@ IMAGE, SOUND = Media("image/png", (b"a",)), Media("audio/wav", (b"a", b"b"), ("H
 def test_differences_of_images_and_sound(parts: tuple[Part, ...], expected: list[str]) -> None:
     """Images and sound are missed each for themselves; a type that is not sent is no loss."""
     assert differences(Turn(parts, "stop"), Turn((IMAGE, SOUND), "stop")) == expected
+
+
+RAW = [
+    ("anthropic", "model_context_window_exceeded", "length", ()),
+    ("anthropic", "guardrail_intervened", "stop", ("finish_raw guardrail_intervened is not sent",)),
+    ("bedrock", "guardrail_intervened", "content_filter", ()),
+    ("responses", "steered", "length", ()),
+    ("chat", "eos", "stop", ()),
+    ("chat", "end_turn", "stop", ("finish_raw end_turn is not sent",)),
+    ("gemini", "PROHIBITED_CONTENT", "content_filter", ()),
+    ("cohere", "ERROR_LIMIT", "length", ()),
+]
+
+
+@for_all(("api", "raw", "finish", "lost"), RAW)
+def test_the_words_for_an_end(api: str, raw: str, finish: str, lost: tuple[str, ...]) -> None:
+    """Without a `finish` they say what it is. They are sent, or listed."""
+    text = f"{{scenario: a, apis: [{api}], turns: [{{reply: {{text: a}}, finish_raw: {raw}}}]}}"
+    (scenario,) = loads(text)
+    assert resolve(scenario, 0, api).finish == finish
+    assert [loss.what for loss in find_losses(scenario, PROTOCOLS)] == ([lost] if lost else [])
+
+
+def test_the_words_for_an_end_go_before_another_finish() -> None:
+    """A wish is sent as it is; the difference to the other one is listed."""
+    text = "{reply: {text: a}, finish: stop, finish_raw: max_tokens}"
+    (loss,) = find_losses(
+        loads(f"{{scenario: a, apis: [anthropic], turns: [{text}]}}")[0], PROTOCOLS
+    )
+    assert loss.what == ("finish stop reads as length",)
+
+
+def test_a_place_that_only_errors_have() -> None:
+    """The body of an error is an event of every API."""
+    text = "{reply: {text: a}, extra: {bedrock: {event: {x: 1}}}}"
+    (scenario,) = loads(f"{{scenario: a, apis: [bedrock], turns: [{text}]}}")
+    (loss,) = find_losses(scenario, PROTOCOLS)
+    assert loss.what == ("extra event is not sent",)
+
+
+HOSTED = ServerTool("web_search", "id_1", "own", ('{"q": 1}',), "[1]")
+
+
+@for_all(
+    ("received", "expected"),
+    [
+        (HOSTED, []),
+        (replace(HOSTED, fragments=('{"q":1}',), output="[ 1]"), []),
+        (None, ["of 1 call of hosted tools 0 are sent"]),
+        (replace(HOSTED, id="other"), ["ids of hosted tools are not sent"]),
+        (replace(HOSTED, name=""), ["names of hosted tools are not sent"]),
+        (replace(HOSTED, fragments=()), ["the input of hosted tools differs"]),
+        (replace(HOSTED, output=None), ["the output of hosted tools is not sent, or differs"]),
+    ],
+)
+def test_differences_of_hosted_tools(received: ServerTool | None, expected: list[str]) -> None:
+    """Each of their keys is missed for itself."""
+    parts = () if received is None else (received,)
+    assert differences(Turn(parts, "stop"), Turn((HOSTED,), "stop")) == expected
+
+
+def test_signatures_and_stop_sequences() -> None:
+    """They are missed where a scenario states them."""
+    signed = Turn((Text(("a",), signature="s"), replace(CALL, signature="t")), "tool_calls")
+    plain = Turn((Text(("a",)), CALL), "tool_calls")
+    assert differences(plain, signed) == [
+        "signatures of texts are not sent",
+        "signatures of calls are not sent",
+    ]
+    ended = Turn((Text(("a",)),), "stop", stop_sequence="END")
+    assert differences(replace(ended, stop_sequence=None), ended) == [
+        "the stop sequence is not sent"
+    ]
 
 
 SCENARIO = """

@@ -30,12 +30,19 @@ from mockllm.play.replay.compilation.http_answer import (
     bytes_answer,
     count_generated,
     error_answer,
+    with_own_headers,
 )
-from mockllm.play.replay.compilation.resolve import output_tokens, resolve, resolve_choices, spread
+from mockllm.play.replay.compilation.resolve import (
+    frame_of,
+    output_tokens,
+    resolve,
+    resolve_choices,
+    spread,
+)
 from mockllm.play.replay.latency.schedule import Pace, number_beats
 from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.model import Scenario, Timing, TurnSpec, Wire
-from mockllm.scenario.part_model import members, takes_time
+from mockllm.scenario.part_model import first_frames, members, takes_time
 from mockllm.wire.protocols.base import Reply, WireProtocol, dumps
 from mockllm.wire.protocols.extra import with_extra_in_body
 
@@ -189,8 +196,8 @@ class _Made:
 
     @property
     def headers(self) -> dict[str, str]:
-        headers = self.protocol.headers(self.reply, self.request.stream)
-        return {**headers, **CORS, **dict(self.spec.headers)}
+        """Those of the API; the scenario's own take their place."""
+        return {**self.protocol.headers(self.reply, self.request.stream), **CORS}
 
 
 def _prepare(
@@ -253,7 +260,8 @@ def _compile(made: _Made) -> HttpAnswer:
         at, pace = 1, replace(pace, pauses=pace.pauses[-1:], tokens=tokens)
     parts = [TimedBytes(at, json_bytes(dumps(body)))]
     id = protocol.answer_id(made.reply)
-    answer = bytes_answer(200, made.headers.items(), parts, streamed=False, id=id)
+    headers = with_own_headers(made.headers, made.spec.headers)
+    answer = bytes_answer(200, headers, parts, streamed=False, id=id)
     return replace(answer, pace=pace, generated=count_generated(made.turns, answer.times))
 
 
@@ -261,9 +269,9 @@ def _compile_stream(made: _Made) -> HttpAnswer:
     protocol, reply = made.protocol, made.reply
     wire = made.spec.wire or Wire()
     quirks = variants(protocol, wire, protocol.carrier(reply.options))
-    parts = stream(
-        made.turns, protocol, reply, wire, made.spec.extra_for(protocol.name), made.timed
-    )
+    before = [frame_of(part) for part in first_frames(made.spec.reply, protocol.name)]
+    extra = made.spec.extra_for(protocol.name)
+    parts = stream(made.turns, protocol, reply, wire, extra, made.timed, before)
     ending: Ending = "complete"
     headers = made.headers
     for variant in quirks:
@@ -274,7 +282,7 @@ def _compile_stream(made: _Made) -> HttpAnswer:
             headers.pop("content-type", None)
     answer = bytes_answer(
         200,
-        headers.items(),
+        with_own_headers(headers, made.spec.headers),
         parts,
         streamed=True,
         segmented=wire.segments is not None or any(variant.writes for variant in quirks),

@@ -38,6 +38,7 @@ def stream(
     wire: Wire | None = None,
     extra: Mapping[str, Any] = NO_EXTRA,
     timed: Sequence[Turn] | None = None,
+    before: Sequence[Frame] = (),
 ) -> list[TimedBytes]:
     """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
 
@@ -45,6 +46,7 @@ def stream(
         turns: one for each choice.
         extra: fields that one service adds.
         timed: the same turns with other times for their events; no event says them.
+        before: frames that are sent before those of the turns.
     """
     wire = wire or Wire()
     carrier = protocol.carrier(reply.options)
@@ -56,6 +58,7 @@ def stream(
     frames = _frames(turns, protocol, reply, timed)
     if extra:
         frames = with_extra(protocol, frames, extra)
+    frames = [*((frames[0][0] if frames else 0, frame) for frame in before), *frames]
     if quirks:
         from mockllm.play.quirks.base import Context, change_frames
 

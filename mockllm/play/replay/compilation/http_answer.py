@@ -7,6 +7,7 @@ It is encoded once, HTTP chunk framing included, so that the server only writes 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -248,6 +249,15 @@ CORS = {"access-control-allow-origin": "*", "access-control-expose-headers": "*"
 LAST_CHUNK = b"0\r\n\r\n"
 
 
+def with_own_headers(
+    usual: Mapping[str, str], own: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Headers with those of a scenario in place of the usual ones; some may come several times."""
+    own = tuple(own)
+    names = {name for name, _ in own}
+    return [*((name, value) for name, value in usual.items() if name not in names), *own]
+
+
 def bytes_answer(
     status: int,
     headers: Iterable[tuple[str, str]],
@@ -322,7 +332,10 @@ def error_answer(
     own = {**CORS, **protocol.error_headers(seed, error)}
     body = protocol.error_body(error)
     merge(body, extra.get("event", {}))
-    return json_answer(error.status, body, {**own, **{k.lower(): v for k, v in headers}})
+    usual = {"content-type": "application/json", **own}
+    stated = with_own_headers(usual, [(name.lower(), value) for name, value in headers])
+    data = json_bytes(dumps(body))
+    return bytes_answer(error.status, stated, [TimedBytes(0, data)], streamed=False)
 
 
 def error_at(answer: HttpAnswer, protocol: WireProtocol, target: Target) -> HttpAnswer:
@@ -333,7 +346,10 @@ def error_at(answer: HttpAnswer, protocol: WireProtocol, target: Target) -> Http
         return answer
     formed, headers = protocol.error_at(target, answer.status, body, dict(answer.headers))
     data = TimedBytes(answer.times[0], json_bytes(dumps(formed)))
-    return bytes_answer(answer.status, headers.items(), [data], streamed=False)
+    counts = Counter(name for name, _ in answer.headers)
+    repeated = [pair for pair in answer.headers if counts[pair[0]] > 1]
+    stated = with_own_headers(headers, repeated)
+    return bytes_answer(answer.status, stated, [data], streamed=False)
 
 
 def without_body(answer: HttpAnswer) -> HttpAnswer:

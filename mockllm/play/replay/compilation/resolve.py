@@ -52,6 +52,8 @@ from mockllm.scenario.part_model import (
     ToolPart,
     token_count,
 )
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.base import WireProtocol
 
 
 def resolve(
@@ -141,6 +143,8 @@ class _Resolver:
                 self._parallel(part)
             case InterleavedPart(parts=members, order=order):
                 self._interleave(members, order)
+            case FramePart(first=True):
+                pass  # it comes before the turn (`first_frames`)
             case AutoPart():
                 raise LookupError("an auto part has to be replaced by an answer first")
             case _:
@@ -149,7 +153,7 @@ class _Resolver:
     def _neutral(self, part: Member) -> Part:
         match part:
             case FramePart():
-                return Opaque(part.api, _frame(part))
+                return Opaque(part.api, frame_of(part))
             case TextPart():
                 cites = tuple(map(_cite, part.citations))
                 cut = self._cut(part.text, part.rule(None))
@@ -234,7 +238,7 @@ class _Resolver:
         gaps = [*self._gaps, self._pause]
         if self._timing.at:
             gaps = _gaps_from_offsets(self._timing.at, len(self._order), self._pause)
-        return normal(
+        turn = normal(
             Turn(
                 parts=tuple(self._parts),
                 finish=self._finish(spec),
@@ -246,6 +250,7 @@ class _Resolver:
                 stop_sequence=None if self._error else spec.stop_sequence,
             )
         )
+        return turn if spec.finish else _with_finish_of_raw(turn, PROTOCOLS[self._api])
 
     def _finish(self, spec: TurnSpec) -> FinishReason | None:
         if self._error is not None or spec.finish == "none":
@@ -253,6 +258,21 @@ class _Resolver:
         if spec.stop_sequence is not None:
             return "stop"
         return spec.finish or usual_finish(self._parts)
+
+
+def is_raw_sent(raw: str, received: Turn, protocol: WireProtocol) -> bool:
+    """Whether a client finds a `finish_raw` in the turn that it receives."""
+    usual = protocol.finish_values.get(received.finish or "", ())
+    return raw in (received.finish_raw, *(usual if received.finish_raw is None else ()))
+
+
+def _with_finish_of_raw(turn: Turn, protocol: WireProtocol) -> Turn:
+    """The turn with the finish that its `finish_raw` means in an API, where that is sent."""
+    if turn.finish is None or turn.finish_raw is None:
+        return turn
+    received = protocol.project(turn)
+    is_sent = is_raw_sent(turn.finish_raw, received, protocol)
+    return replace(turn, finish=received.finish) if is_sent else turn
 
 
 def spread(turn: Turn, duration: int) -> Turn:
@@ -319,7 +339,8 @@ def _gaps_from_offsets(at: Sequence[int], count: int, last: int) -> list[int]:
     return [b - a for a, b in zip([0, *offsets], offsets, strict=False)] + [last]
 
 
-def _frame(part: FramePart) -> Frame:
+def frame_of(part: FramePart) -> Frame:
+    """The frame that a part of a scenario writes out."""
     data = part.data
     if data is not None and not isinstance(data, str):
         data = compact(data)

@@ -17,7 +17,7 @@ from mockllm.core.timeline import sequential
 from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, ToolCall, Turn
 from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.openai_responses import API
-from mockllm.wire.protocols.openai_responses.objects import INCOMPLETE, content, own_id
+from mockllm.wire.protocols.openai_responses.objects import content, incomplete_reason, own_id
 from mockllm.wire.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import json_object
@@ -88,7 +88,7 @@ def lay_out(turn: Turn, reply: Reply) -> Layout:
             next_index += 1
         group.parts.append(i)
     unfinished = max(spans, key=lambda i: spans[i][1]) if spans else -1
-    if turn.finish not in INCOMPLETE:
+    if incomplete_reason(turn) is None:
         unfinished = -1
     positions: dict[int, Position] = {}
     output: list[Any] = []

@@ -23,7 +23,7 @@ INCOMPLETE: dict[FinishReason, str] = {
 }
 """The neutral finish reasons that end in `response.incomplete`, with the service's `reason`."""
 
-_RAW_REASONS = frozenset({"max_messages", "steered"})
+_RAW_REASONS = frozenset({"max_messages", "steered", *INCOMPLETE.values()})
 _ID = re.compile(r"(?:resp_([0-9a-f]{40})|[a-z]{2,4}_([0-9a-f]{40})([0-9a-f]{4,6}))\Z")
 
 
@@ -237,8 +237,8 @@ def terminal(turn: Turn, reply: Reply, output: list[Any]) -> Json:
     if turn.error is not None:
         error = complete_error(turn.error)
         return response_object(reply, "failed", output=output, usage=usage, error=error)
-    if turn.finish in INCOMPLETE:
-        reason = incomplete_reason(turn)
+    reason = incomplete_reason(turn)
+    if reason is not None:
         return response_object(reply, "incomplete", output=output, usage=usage, reason=reason)
     if turn.finish is None:
         return response_object(reply, "in_progress", output=output)
@@ -247,9 +247,9 @@ def terminal(turn: Turn, reply: Reply, output: list[Any]) -> Json:
 
 def incomplete_reason(turn: Turn) -> str | None:
     """The `reason` in `incomplete_details`; None for a turn that is complete."""
-    if turn.finish == "length" and turn.finish_raw in _RAW_REASONS:
-        return turn.finish_raw
-    return None if turn.finish is None else INCOMPLETE.get(turn.finish)
+    if turn.finish is None:
+        return None
+    return turn.finish_raw if turn.finish_raw in _RAW_REASONS else INCOMPLETE.get(turn.finish)
 
 
 def complete_error(error: StreamError) -> StreamError:

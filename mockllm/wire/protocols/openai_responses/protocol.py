@@ -99,6 +99,9 @@ PROTOCOL = WireProtocol(
             "call": records.ObjectPlace(
                 ("item", "response.output"), ("response.output",), is_call=True
             ),
+            "item": records.ObjectPlace(
+                ("item", "response.output"), ("response.output",), type="message"
+            ),
             "usage": records.ObjectPlace(("response.usage",), ("response.usage",)),
         },
     ),

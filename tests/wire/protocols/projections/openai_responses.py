@@ -147,8 +147,12 @@ def _counts(part: Part) -> list[int]:
 
 
 def _finish(turn: Turn, parts: tuple[Part, ...]) -> ev.FinishReason | None:
-    if turn.finish is None or turn.finish in INCOMPLETE:
-        return turn.finish
+    if turn.finish is None:
+        return None
+    written = incomplete_reason(turn)
+    if written is not None:
+        reasons = [finish for finish, value in INCOMPLETE.items() if value == written]
+        return reasons[0] if reasons else "length"
     if any(isinstance(part, ToolCall) for part in parts):
         return "tool_calls"
     return "refusal" if any(isinstance(part, Refusal) for part in parts) else "stop"
