@@ -198,11 +198,12 @@ class Fallback:
         return parse_object(request.body)
 
 
-def find_fallback(method: str, path: str) -> Fallback | None:
+def find_fallback(method: str, path: str, owner: str | None = None) -> Fallback | None:
     """The fallback for a route without a scenario; None where nothing does.
 
     Args:
         path: without the query; only its end counts.
+        owner: the API that it must be of; None: any.
     """
     if method != "POST":
         return None
@@ -210,6 +211,7 @@ def find_fallback(method: str, path: str) -> Fallback | None:
     found = [
         (match, protocol, route)
         for protocol in PROTOCOLS.values()
+        if owner in (None, protocol.name)
         for route in protocol.fallback_routes
         if (match := route.path.search(path)) is not None
     ]

@@ -177,7 +177,9 @@ class Answers:
             if proxy.serves(protocol, arrival.origin):
                 return self._forward(arrival, proxy, protocol, Played(api=protocol.name))
         if arrival.origin and proxy.mode != "none":
-            return self._forward(arrival, proxy, self._sources.routes.nearest(arrival.path))
+            return self._forward(
+                arrival, proxy, self._sources.routes.nearest(arrival.path, arrival.headers)
+            )
         service = proxy.service_for(arrival.path, arrival.headers)
         return None if service is None else self._forward(arrival, proxy, service)
 

@@ -184,7 +184,7 @@ class Handler:
         """The error answer to a request, in the form of the API that its path belongs to."""
         endpoint, arrival = context.endpoint, context.arrival
         nearest = self._sources.routes.nearest
-        shape = nearest(arrival.path) if endpoint is None else endpoint.protocol
+        shape = endpoint.protocol if endpoint else nearest(arrival.path, arrival.headers)
         context.closes = closes(error)
         answered = refuse(shape, error, Played(api=context.api))
         if error is context.refusal and ORIGIN_HEADER in arrival.headers:

@@ -33,6 +33,7 @@ from mockllm.wire.protocols.base import Address, Operation, Route, WireProtocol
 from mockllm.wire.protocols.route_matching import (
     detect,
     detected_target,
+    is_other_model,
     path_target,
     route_pattern,
 )
@@ -77,13 +78,13 @@ class Routes:
         self._exact: dict[tuple[str, str], tuple[str, Operation]] = {}
         self._rules: list[_Rule] = []
         self._found: dict[tuple[str, str], Endpoint | None] = {}
-        self.known: list[tuple[str, str]] = []
+        self._marks: dict[str, str] = {}
+        self._longest = 0
         for api in protocols:
+            self._marks |= dict.fromkeys(protocols.addresses[api].marks, api)
             for route in self._routes(api):
-                if (route.method, route.path) not in self.known:
-                    self.known.append((route.method, route.path))
+                self._longest = max(self._longest, route.path.count("/"))
                 self._add(api, route)
-        self._longest = max(path.count("/") for _, path in self.known)
         # What asks for a header goes before what takes anybody.
         self._rules.sort(key=lambda rule: rule.header is None)
 
@@ -104,6 +105,21 @@ class Routes:
             path: as it was sent: a quoted slash is part of a name.
             headers: the names of the request's headers, in lower case.
         """
+        found = self._find(method, path, headers)
+        # Several services have files and batches at the same paths; what else they have, they have
+        # at paths of their own, or with a header in the table.
+        if found is None or found.operation not in found.protocol.jobs:
+            return found
+        owner = self.owner(headers)
+        if owner in (None, found.protocol.name):
+            return found
+        return self._by_path(method, path, headers, owner)
+
+    def owner(self, headers: Container[str]) -> str | None:
+        """The API whose client sends a request, where its headers say so."""
+        return next((api for mark, api in self._marks.items() if mark in headers), None)
+
+    def _find(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
         key = method, path
         if method != "POST":
             return self._by_path(method, path, headers) or self._by_end(method, path, headers)
@@ -113,17 +129,30 @@ class Routes:
             self._found[key] = self._by_path(method, path, ()) or self._by_end(method, path, ())
         return self._found[key]
 
-    def _by_path(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
+    def _by_path(
+        self, method: str, path: str, headers: Container[str], owner: str | None = None
+    ) -> Endpoint | None:
         """The endpoint of the table for a path: rules with a header go before exact paths, and
-        these before other rules."""
+        these before other rules.
+
+        Args:
+            owner: the API that it must be of; None: any.
+        """
         exact = self._exact.get((method, path))
+        if exact is not None and owner not in (None, exact[0]):
+            exact = None
         for rule in self._rules:
             if rule.method != method or (rule.header is not None and rule.header not in headers):
                 continue
-            match = rule.pattern.fullmatch(path)
-            if match is not None and (rule.header is not None or exact is None):
-                protocol = self._protocols[rule.api]
-                return Endpoint(protocol, rule.operation, path_target(match))
+            match = rule.pattern.fullmatch(path) if owner in (None, rule.api) else None
+            if match is None or (rule.header is None and exact is not None):
+                continue
+            target = path_target(match)
+            if rule.operation == "generate" and is_other_model(
+                self._protocols.addresses[rule.api], target
+            ):
+                continue
+            return Endpoint(self._protocols[rule.api], rule.operation, target)
         return None if exact is None else Endpoint(self._protocols[exact[0]], exact[1])
 
     def _by_end(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
@@ -148,45 +177,69 @@ class Routes:
                 return Endpoint(self._protocols[api], "generate", target)
         return None
 
-    def methods(self, path: str) -> list[str]:
-        """The methods that a path is known for."""
+    def methods(self, path: str, headers: Container[str] = ()) -> list[str]:
+        """The methods that a path is known for, to a client that sends these headers."""
+        methods = ("GET", "POST", "DELETE")
+        if self.owner(headers) is not None:
+            return [method for method in methods if self.find(method, path, headers)]
         every = {rule.header for rule in self._rules if rule.header is not None}
-        return [method for method in ("GET", "POST", "DELETE") if self.find(method, path, every)]
+        return [method for method in methods if self._find(method, path, every)]
 
-    def nearest(self, path: str) -> WireProtocol:
-        """The protocol whose shape an error for this path should have: the one with the
-        longest common beginning."""
+    def nearest(self, path: str, headers: Container[str] = ()) -> WireProtocol:
+        """The protocol whose shape an error for this path should have: that of the client, or else
+        the one with the longest common beginning."""
+        owner = self.owner(headers)
+        if owner is not None:
+            return self._protocols[owner]
+        # A model of another vendor is called at a path of Bedrock, not of Anthropic.
+        apis = [api for api in self._protocols if not self._names_other_model(api, path)]
 
         def common(api: str) -> int:
             return max(common_length(route.path, path) for route in self._routes(api))
 
-        return self._protocols[max(self._protocols, key=common)]
+        return self._protocols[max(apis, key=common)]
 
-    def not_allowed(self, method: str, path: str) -> tuple[RequestError, str] | None:
+    def _names_other_model(self, api: str, path: str) -> bool:
+        address = self._protocols.addresses[api]
+        found = [match for pattern in address.paths if (match := pattern.search(path))]
+        return any(is_other_model(address, path_target(match)) for match in found)
+
+    def not_allowed(
+        self, method: str, path: str, headers: Container[str] = ()
+    ) -> tuple[RequestError, str] | None:
         """The error for another method than those of a path, and the `allow` header; None for a
         path that no method has."""
-        methods = self.methods(path)
+        methods = self.methods(path, headers)
         if not methods:
             return None
         allowed = ", ".join(methods)
         message = f"Not allowed to {method} on {path}; this path takes {allowed}."
         return RequestError(message, status=405), allowed
 
-    def unknown(self, method: str, path: str, body: bytes) -> RequestError:
-        """The error for a route that nothing answers, in one line."""
-        known = [f"{method} {known}" for other, known in self.known if other == method]
+    def unknown(self, method: str, path: str, body: bytes, owner: str | None) -> RequestError:
+        """The error for a route that nothing answers, in one line.
+
+        Args:
+            owner: the API whose client sends the request, where its headers say so.
+        """
+        known = [
+            f"{method} {route.path}"
+            for api in ([owner] if owner is not None else self._protocols)
+            for route in self._routes(api)
+            if route.method == method
+        ]
         near = get_close_matches(f"{method} {path}", known, n=1, cutoff=_CLOSE)
         message = (
-            f"mockllm knows no route {method} {path}: {_hint(method, path, body)}. "
+            f"mockllm knows no route {method} {path}: {_hint(method, path, body, owner)}. "
             f"{f'Did you mean {near[0]}? ' if near else ''}"
             f"To answer it, add a scenario with 'route: {method} {path}', or record it."
         )
         return RequestError(message, status=404, code="unknown_url")
 
 
-def _hint(method: str, path: str, body: bytes) -> str:
+def _hint(method: str, path: str, body: bytes, owner: str | None) -> str:
     """A hint at why nothing answers a route."""
-    fallback = find_fallback(method, path)
+    fallback = find_fallback(method, path, owner)
     if fallback is not None:
         return "no scenario has it, and --fallback auto would answer it"
     found = detect(method, path, body)
@@ -232,16 +285,17 @@ class PlainRoutes:
 
     def answer_unmatched(self, player: Player, request: RouteRequest) -> Answered:
         """The answer to a request that no scenario answers, and that is for no path of an API."""
-        method, path = request.method, request.path
-        fallback = find_fallback(method, path) if self._fallback else None
-        if fallback is not None:
+        method, path, headers = request.method, request.path, request.headers
+        owner = self._routes.owner(headers)
+        fallback = find_fallback(method, path, owner)
+        if self._fallback and fallback is not None:
             known = Played(api=fallback.protocol.name, model=request.model or None)
             try:
                 answer = fallback.answer(request)
             except RequestError as error:
                 return refuse(fallback.protocol, error, known)
             return Answered(answer, replace(known, outcome="played", status=answer.status))
-        shape = self._routes.nearest(path)
+        shape = self._routes.nearest(path, headers)
         missing = player.routes.jobs.missing(method, path)
         if missing:
             message = f"No scenario answers {method} {path}: {missing}."
@@ -253,11 +307,11 @@ class PlainRoutes:
                 "add a scenario."
             )
             return refuse(shape, NoMatchError(message, status=404, code="no_scenario"))
-        other = self._routes.not_allowed(method, path)
-        if other is not None:
+        other = self._routes.not_allowed(method, path, headers)
+        if other is not None and fallback is None:
             wrong_method, allowed = other
             return refuse(shape, wrong_method, Played(api=shape.name), [("allow", allowed)])
-        unknown = refuse(shape, self._routes.unknown(method, path, request.body))
+        unknown = refuse(shape, self._routes.unknown(method, path, request.body, owner))
         return replace(unknown, played=replace(unknown.played, outcome="unknown route"))
 
 

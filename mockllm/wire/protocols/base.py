@@ -232,6 +232,9 @@ class Address:
         any_path: whether each server chooses its own path, so that the body decides.
         creates: the parameters at the end of a path (`--path`) whose values the service makes,
             without `_id`: a POST to the path before them answers with new ones (`create`).
+        marks: the headers, in lower case, that only its clients send: a request with one is for no
+            file and no job of another API.
+        other_models: names of models at its paths whose requests are none of this API.
         provider, task: what OpenTelemetry has of the service (`gen_ai.provider.name`) and of an
             answer (`gen_ai.operation.name`); provider "": it has no name for it.
     """
@@ -246,6 +249,8 @@ class Address:
     hosts: tuple[str, ...] = ()
     any_path: bool = False
     creates: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    other_models: re.Pattern[str] | None = None
     provider: str = ""
     task: str = "chat"
 

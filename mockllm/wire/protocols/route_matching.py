@@ -50,7 +50,8 @@ class Detected:
 
 
 _OTHER_VENDOR = (
-    "InvokeModel of Amazon Bedrock is played for models of Anthropic, else as it was recorded"
+    "InvokeModel of Amazon Bedrock is played for models of Anthropic, and else as it was recorded; "
+    "Converse is played for all models"
 )
 _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "it makes embeddings"),
@@ -172,8 +173,15 @@ def detected_target(
     for pattern in address.paths:
         match = pattern.search(path.rstrip("/"))
         if match is not None:
-            return path_target(match, query)
+            target = path_target(match, query)
+            return None if is_other_model(address, target) else target
     return None
+
+
+def is_other_model(address: Address, target: Target) -> bool:
+    """Whether a path of a protocol names a model whose requests are none of it."""
+    pattern = address.other_models
+    return pattern is not None and pattern.match(target.segments.get("model", "")) is not None
 
 
 def parse_query(query: str) -> Mapping[str, str]:

@@ -37,6 +37,8 @@ SAMPLES: dict[tuple[str, str], tuple[str, str]] = {
     ("turn", "fault"): (f"reply: {TEXT}", f"reply: {TEXT}, fault: {{status: {{status: 503}}}}"),
     ("turn", "headers"): (f"reply: {TEXT}", f"reply: {TEXT}, headers: {{x-own: [a, b]}}"),
     ("turn", "http"): (f"reply: {TEXT}", "http: 503"),
+    ("turn", "retry_after"): ("http: 503", "http: 503, retry_after: 2s"),
+    ("turn", "error"): ("http: 503", "http: 503, error: gone"),
     ("turn", "reply"): (f"reply: {TEXT}", "reply: {text: other}"),
     ("text_part", "text"): ("reply: {text: one}", "reply: {text: two}"),
     ("text_part", "citations"): (f"reply: {TEXT}", f"reply: {CITED}"),
@@ -132,10 +134,11 @@ ASKING = {
     "cohere": {"logprobs": True},
 }
 
-# These say which answer is sent, or when; or they are of routes, which have no API.
+# These say which answer is sent, or when; or they are of routes, which have no API, or of sockets.
 ELSEWHERE = {
     "turn": {"answer", "attempts", "expect", "extra", "go_to", "job", "name", "obey", "one_of"}
-    | {"recorded", "repeat", "request", "template", "when"},
+    | {"recorded", "repeat", "request", "template", "when"}
+    | {"client", "hears", "service", "speech"},
     "text_part": set(),
     "reasoning_part": {"every", "split"},
     "refusal_part": {"every", "split"},

@@ -21,6 +21,16 @@ VERSION_HEADER = "anthropic-version"
 _ACTIONS = "invoke|invoke-with-response-stream"
 """Of Amazon Bedrock, where the models of Anthropic have the bodies of this API."""
 
+# https://docs.aws.amazon.com/bedrock/latest/userguide/models-supported.html
+_VENDORS = (
+    *("ai21", "amazon", "cohere", "deepseek", "google", "luma", "meta", "minimax", "mistral"),
+    *("moonshot", "moonshotai", "nvidia", "openai", "qwen", "stability", "twelvelabs", "writer"),
+    "zai",
+)
+_OTHER_VENDORS = re.compile(rf"(?:[a-z-]+\.)?(?:{'|'.join(_VENDORS)})\.")
+"""The beginnings of names of models on Bedrock whose bodies are those of another vendor; before the
+vendor may stand a region."""
+
 ADDRESS = Address(
     name=API,
     title="Anthropic Messages",
@@ -66,5 +76,7 @@ ADDRESS = Address(
         other_base_urls=("ANTHROPIC_API_BASE", "ANTHROPIC_API_URL"),
     ),
     hosts=("api.anthropic.com",),
+    marks=(VERSION_HEADER,),
+    other_models=_OTHER_VENDORS,
     provider="anthropic",
 )

@@ -11,6 +11,7 @@ from mockllm.wire.protocols.bedrock_converse.blocks import STOPS
 from mockllm.wire.protocols.bedrock_converse.client import CLIENT
 from mockllm.wire.protocols.bedrock_converse.decoder import Decoder, decode_body
 from mockllm.wire.protocols.bedrock_converse.encoder import Encoder, encode_body
+from mockllm.wire.protocols.bedrock_converse.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.bedrock_converse.form import mistakes
 from mockllm.wire.protocols.bedrock_converse.request import count_tokens, options, parse
 from mockllm.wire.protocols.bedrock_converse.union import UNION, is_error
@@ -94,6 +95,7 @@ PROTOCOL = WireProtocol(
     zero_arguments="",
     finish_values={reason: (value,) for reason, value in STOPS.usual.items()},
     lookups={"count_tokens": count_tokens},
+    fallback_routes=FALLBACK_ROUTES,
     call_prefix="tooluse_",
     carriers=(UNION,),
     carrier=lambda _: UNION,

@@ -25,6 +25,9 @@ _METHODS: dict[str, Operation] = {
 _VERSIONS = ("v1beta", "v1", "v1alpha")  # google-genai 3 calls v1, its version 2 v1beta
 
 
+_KEY_HEADER = "x-goog-api-key"
+
+
 def _routes() -> tuple[Route, ...]:
     # A model `mock/<scenario>` is two segments of the path; on Vertex AI, `mock` is its publisher.
     models = [
@@ -60,7 +63,7 @@ def _listing(path: str, operation: Operation) -> Route:
     # OpenAI has models and batches below /v1, too, and Anthropic has models; Gemini's clients send
     # this header.
     shared = path.startswith("/v1/")
-    return Route("GET", path, operation, header="x-goog-api-key" if shared else None)
+    return Route("GET", path, operation, header=_KEY_HEADER if shared else None)
 
 
 ADDRESS = Address(
@@ -83,6 +86,7 @@ ADDRESS = Address(
         "aiplatform.googleapis.com",
         "*-aiplatform.googleapis.com",
     ),
+    marks=(_KEY_HEADER,),
     provider="gcp.gemini",
     task="generate_content",
 )
