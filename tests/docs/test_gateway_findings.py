@@ -66,6 +66,19 @@ def test_findings_are_of_pairs_and_cases_that_there_are() -> None:
             assert all(f"`{case.split()[0]}`" in readme for case in finding["cases"])
 
 
+def test_what_is_replayed_is_of_pairs_that_there_are_and_was_shown() -> None:
+    """The log has each play, and each shows its finding."""
+    entries = json.loads((FOLDER / "replayed.json").read_text("utf-8"))
+    log = (FOLDER / "replayed.txt").read_text("utf-8")
+    for entry in entries:
+        pairs = PRESETS[entry["gateway"]]["pairs"]
+        assert any(entry["down"] in pair["down"] and entry["up"] == pair["up"] for pair in pairs)
+        pair = f"{entry['down']}-{entry['up']}"
+        title = f"=== {entry['gateway']} over {pair}: {entry['case']}\n{entry['says']}: shown"
+        assert title in log
+    assert log.count("\n=== ") + 1 == len(entries)
+
+
 def test_scripts_use_nothing_of_mockllm() -> None:
     """An accusation stands without the tool that found it."""
     for script in FOLDER.glob("*.py"):

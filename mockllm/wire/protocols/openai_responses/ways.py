@@ -101,6 +101,8 @@ def _read_items(items: Iterable[Fields]) -> _View:
         for item in given
         for name in ("summary", "content")
         for content in objects(item.get(name))
+        # A text in a reasoning item is none of the answer.
+        if _is_in_place(content, item)
     )
     view["calls"] = [
         (string(item.get("name")), arguments_of(item, item["type"]))
@@ -110,6 +112,11 @@ def _read_items(items: Iterable[Fields]) -> _View:
     view["ids"] = _ids(given)
     view["signatures"] = list(filter(None, (string(i.get("encrypted_content")) for i in given)))
     return view
+
+
+def _is_in_place(content: Fields, item: Fields) -> bool:
+    part_type = CONTENT_PARTS.get(string(content.get("type")))
+    return part_type is None or part_type.item == item.get("type")
 
 
 def _ids(items: Iterable[Fields]) -> list[str]:
