@@ -194,7 +194,7 @@ class Decoder:
         """The text that a citation belongs to: it may come after the end of it."""
         if citation.get("type") == "PLAN":
             return self._plan
-        block = self._blocks.get(_hashable(citation.get("content_index")))
+        block = self._blocks.get(_hashable(citation.get("content_index", 0)))
         is_text = block is not None and block.kind == "text"
         return block if is_text else self._text or self._plan
 
