@@ -304,7 +304,8 @@ class Quirk:
         """Whether it occurs in a protocol."""
         if self.only:
             return api in self.only
-        return PROTOCOLS[api].usual.name in self.carriers
+        # Of an API that has only WebSockets, no frames travel this way.
+        return api in PROTOCOLS.over_http and PROTOCOLS[api].usual.name in self.carriers
 
     def variant(self, name: str = "") -> Variant | None:
         """The variant of that name; the first for an empty name."""

@@ -45,7 +45,7 @@ _PRIVATE_OPERATIONS: frozenset[Operation] = frozenset(
 server, so that any page could name one."""
 
 _NO_WEBSOCKETS = (
-    "mockllm plays Responses and Realtime over a WebSocket, and routes of scenarios with "
+    "mockllm plays Responses, Realtime and Live over a WebSocket, and routes of scenarios with "
     "`socket`, as `mockllm record` writes them. Record it; or let the client speak HTTP, as most "
     "SDKs do unless told otherwise; or let it reach the service: name the host in NO_PROXY."
 )

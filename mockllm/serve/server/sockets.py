@@ -114,6 +114,8 @@ class Sockets:
             self._deferred,
             self._payloads,
         )
+        loop, notice = asyncio.get_running_loop(), conversation.lifetime - conversation.notice
+        warning = loop.call_later(notice, connection.warn) if conversation.notice else None
         try:
             async with asyncio.timeout(conversation.lifetime):
                 await connection.open()
@@ -125,6 +127,8 @@ class Sockets:
         except TimeoutError:
             await connection.expire()
         finally:
+            if warning is not None:
+                warning.cancel()
             self._open.discard(socket)
             await connection.end()
         return socket
@@ -185,6 +189,12 @@ class _Connection:
             self._begin(Ask({}), b"", refusal)
             return
         await self._follow(steps)
+
+    def warn(self) -> None:
+        """Begins to say that the connection ends soon."""
+        task = asyncio.create_task(self._follow(self._conversation.warn()))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def expire(self) -> None:
         """Ends a connection that is as old as the service lets it become."""
@@ -343,7 +353,8 @@ async def _close(
     if code == NO_CLOSE_FRAME:
         await break_off(request, "closed")
     else:
-        await socket.close(code=code, message=reason.encode()[:MOST_REASON])
+        cut = reason.encode()[:MOST_REASON].decode(errors="ignore")
+        await socket.close(code=code, message=cut.encode())
 
 
 def _read_object(raw: bytes) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from mockllm.wire.protocols import (
     bedrock_converse,
     cohere,
     gemini,
+    gemini_live,
     ollama,
     openai_chat,
     openai_completions,
@@ -81,5 +82,6 @@ PROTOCOLS = Protocols(
     cohere.ADDRESS,
     bedrock_converse.ADDRESS,
     openai_realtime.ADDRESS,
+    gemini_live.ADDRESS,
 )
 """Every protocol by its name."""

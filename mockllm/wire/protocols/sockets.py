@@ -122,11 +122,13 @@ class SocketConversation(Protocol):
         subprotocols: those that the service chooses where a client offers them: browsers, which
             cannot send headers, put their keys beside.
         lifetime: after how many seconds the service ends it.
+        notice: how many seconds before it says so; 0: it does not.
     """
 
     binary: bool
     subprotocols: tuple[str, ...]
     lifetime: float
+    notice: float
 
     def open(self, opening: Opening) -> list[Step]:
         """What follows from the opening of the connection.
@@ -134,6 +136,9 @@ class SocketConversation(Protocol):
         Raises:
             RequestError: the service ends it after this error.
         """
+
+    def warn(self) -> list[Step]:
+        """What the service sends before the end of the lifetime, where it gives notice."""
 
     def expire(self) -> list[Step]:
         """What the service sends at the end of the lifetime; it ends with a `Close`."""

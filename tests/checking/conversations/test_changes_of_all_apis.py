@@ -33,6 +33,7 @@ from mockllm.record.importers.batch import import_files
 from mockllm.record.recording.store.folder import Folder
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol
+from tests.apis import OVER_HTTP
 from tests.record.importers.test_batch import cassette
 from tests.record.recording.exchanging import JSON, timed
 
@@ -176,7 +177,7 @@ class Recorded:
         return [one.exchange for one in named]
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", OVER_HTTP)
 def test_each_change_is_reported_and_red(api: str, tmp_path: Path) -> None:
     """With both values, by its path: whatever of a conversation with a tool the API can say."""
     protocol = PROTOCOLS[api]
@@ -196,7 +197,7 @@ def test_each_change_is_reported_and_red(api: str, tmp_path: Path) -> None:
     assert recorded.red() == red
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", OVER_HTTP)
 def test_nothing_else_is_reported(api: str, tmp_path: Path) -> None:
     """Neither what SDKs add, nor the order of fields, null, and the order of tools."""
     protocol = PROTOCOLS[api]
@@ -217,7 +218,7 @@ def test_nothing_else_is_reported(api: str, tmp_path: Path) -> None:
     assert recorded.red() == []
 
 
-@pytest.mark.parametrize("api", [api for api in PROTOCOLS if PROTOCOLS[api].client.tool_fields])
+@pytest.mark.parametrize("api", [api for api in OVER_HTTP if PROTOCOLS[api].client.tool_fields])
 def test_ids_that_mockllm_gives_do_not_count(api: str, tmp_path: Path) -> None:
     """An answer that was edited has other ids than the recorded one, and clients send them back."""
     protocol = PROTOCOLS[api]

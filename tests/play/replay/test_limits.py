@@ -39,11 +39,11 @@ WEATHER = OfferedTool(
         "required": ["city"],
     },
 )
-ALWAYS_STREAMED = ("agui", "realtime")
+ALWAYS_STREAMED = ("agui", "realtime", "live")
 
 LIMITED = [name for name in PROTOCOLS if name != "agui"]
 """The APIs whose requests have a greatest number of tokens."""
-STOPPING = [name for name in LIMITED if name not in ("responses", "realtime")]
+STOPPING = [name for name in LIMITED if name not in ("responses", "realtime", "live")]
 """Those with stop sequences."""
 CALLING = [name for name in LIMITED if name != "completions"]
 

@@ -50,14 +50,14 @@ def test_what_is_stated_of_the_service() -> None:
             ("responses", "anthropic", "gemini", "bedrock"), ("fingerprint is not sent",)
         ),
         **dict.fromkeys(
-            ("agui", "ollama", "cohere", "realtime"),
+            ("agui", "ollama", "cohere", "realtime", "live"),
             ("service_tier is not sent", "fingerprint is not sent"),
         ),
         "completions": ("service_tier is not sent",),
     }
     turn = "{reply: {text: a}, choices: [{reply: {text: b}}]}"
     lost = find_losses(loads(f"scenario: a\nturns: [{turn}]")[0], PROTOCOLS)
-    without = ("responses", "anthropic", "agui", "ollama", "cohere", "bedrock", "realtime")
+    without = ("responses", "anthropic", "agui", "ollama", "cohere", "bedrock", "realtime", "live")
     assert {loss.api: loss.what for loss in lost} == dict.fromkeys(
         without, ("choices are not sent",)
     )

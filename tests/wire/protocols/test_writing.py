@@ -308,6 +308,24 @@ def realtime(request: Request) -> Request:
     return replace(request, stream=True, output_schema=None, wants_reasoning=False)
 
 
+def live(request: Request) -> Request:
+    """As Gemini, with ids, and without a choice of tools and a schema."""
+
+    def no_error(message: Message) -> Message:
+        return message if message.text else replace(message, error=False)
+
+    request = of_messages(with_functions(kept_files(typed, request)), no_error)
+    others = [message for message in request.messages if message.role != "system"]
+    first = [system(request.system)] if request.system else []
+    return replace(
+        request,
+        messages=(*first, *others),
+        stream=True,
+        tool_choice="auto",
+        output_schema=None,
+    )
+
+
 def agui(request: Request) -> Request:
     def no_error(message: Message) -> Message:
         return message if message.text else replace(message, error=False)
@@ -324,7 +342,7 @@ def agui(request: Request) -> Request:
 
 
 KEPT = {each.__name__: each for each in (chat, responses, anthropic, bedrock, gemini, ollama)}
-KEPT |= {"cohere": cohere, "agui": agui, "realtime": realtime}
+KEPT |= {"cohere": cohere, "agui": agui, "realtime": realtime, "live": live}
 """By API, what is left of a request; `completions` has a law of its own."""
 
 APIS = st.sampled_from(sorted(KEPT))
@@ -385,6 +403,7 @@ MISSING = {
     "completions": {"parallel_calls", "cache_marks"},
     "agui": {field.name for field in fields(Parameters)},
     "realtime": {field.name for field in fields(Parameters)} - {"max_tokens"},
+    "live": {field.name for field in fields(Parameters)} - {"max_tokens", "temperature", "top_p"},
 }
 """By API, the parameters that it has no field for."""
 

@@ -173,6 +173,7 @@ class SocketWriter:
         start, fault = pacer.start_of(self._request), answer.fault
         payloads, times, begun = self._answers.read(answer, self._protocol.usual)
         messages = self._messages(answer.status, dict(answer.headers), payloads)
+        times = times[: len(messages)]  # an API may send the end of an answer in another way
         if fault is not None:
             note_fault(answer, fault, sent)
             speed = 1.0

@@ -90,6 +90,7 @@ class RealtimeConversation:
     binary = False
     subprotocols: tuple[str, ...] = ("realtime",)
     lifetime = float(session.LIFETIME)
+    notice = 0.0
 
     def __init__(self) -> None:
         self._seed = ""
@@ -122,6 +123,10 @@ class RealtimeConversation:
     def _rejected(self, error: RequestError) -> list[Step]:
         inner = errors.error_body(error)["error"]
         return [*self._say("error", error=inner), Close(4000, f"{inner['type']}.{error.code}")]
+
+    def warn(self) -> list[Step]:
+        """Nothing: the service gives no notice."""
+        return []
 
     def expire(self) -> list[Step]:
         """The error for a session that is 60 minutes old, and its end."""

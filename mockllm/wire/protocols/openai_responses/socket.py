@@ -78,6 +78,7 @@ class ResponsesConversation:
     binary = False
     subprotocols: tuple[str, ...] = ()
     lifetime = 60 * 60.0
+    notice = 0.0
 
     def __init__(self) -> None:
         self._latest: dict[str, str] = {}  # the id of the latest answer of each lane
@@ -90,6 +91,10 @@ class ResponsesConversation:
 
     def open(self, opening: Opening) -> list[Step]:
         """Nothing: the client speaks first."""
+        return []
+
+    def warn(self) -> list[Step]:
+        """Nothing: the service gives no notice."""
         return []
 
     def expire(self) -> list[Step]:

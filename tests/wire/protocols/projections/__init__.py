@@ -10,6 +10,7 @@ from tests.wire.protocols.projections import (
     bedrock_converse,
     cohere,
     gemini,
+    gemini_live,
     ollama,
     openai_chat,
     openai_completions,
@@ -28,4 +29,5 @@ PROJECTIONS = {
     "cohere": cohere.project,
     "bedrock": bedrock_converse.project,
     "realtime": openai_realtime.project,
+    "live": gemini_live.project,
 }
