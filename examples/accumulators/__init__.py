@@ -19,6 +19,7 @@ from examples.accumulators.chat import ChatAccumulator
 from examples.accumulators.cohere import CohereAccumulator
 from examples.accumulators.completions import CompletionsAccumulator
 from examples.accumulators.gemini import GeminiAccumulator
+from examples.accumulators.live import LiveAccumulator
 from examples.accumulators.ollama import OllamaAccumulator
 from examples.accumulators.realtime import RealtimeAccumulator
 from examples.accumulators.responses import ResponsesAccumulator
@@ -32,6 +33,7 @@ __all__ = [
     "CohereAccumulator",
     "CompletionsAccumulator",
     "GeminiAccumulator",
+    "LiveAccumulator",
     "OllamaAccumulator",
     "RealtimeAccumulator",
     "Reference",
@@ -49,6 +51,7 @@ Reference: TypeAlias = (
     | CohereAccumulator
     | BedrockAccumulator
     | RealtimeAccumulator
+    | LiveAccumulator
 )
 """Any of them."""
 
@@ -63,5 +66,6 @@ REFERENCES: dict[str, type[Reference]] = {
     "cohere": CohereAccumulator,
     "bedrock": BedrockAccumulator,
     "realtime": RealtimeAccumulator,
+    "live": LiveAccumulator,
 }
 """The accumulator of each API, by the API's name."""

@@ -87,6 +87,7 @@ FINISH: dict[str, dict[str, str]] = {
         "length": "max_tokens",
         "content_filter": "content_filtered",
     },
+    "live": {"content_filter": "RESPONSE_REJECTED"},
 }
 """The finish reason of an API, where it differs from the neutral one."""
 

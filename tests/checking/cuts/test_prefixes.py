@@ -48,6 +48,7 @@ END_OF_CONTENT = {
     "completions": '"finish_reason":"stop"',
     "cohere": '"type":"message-end"',
     "bedrock": '"stopReason":"tool_use"',
+    "live": '"toolCall"',
 }
 """The event from which on a prefix may be taken for a whole answer; see docs/cuts.md."""
 

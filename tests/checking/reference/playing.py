@@ -26,6 +26,7 @@ def sent(turn: Turn, api: str) -> bytes:
     protocol = PROTOCOLS[api]
     target = Target({"model": "m"}, "streamGenerateContent", {"alt": "sse"})
     body = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
+    body["generationConfig"] = {"responseModalities": ["TEXT"]}  # not speech
     request = replace(protocol.parse(body, target, False), stream=True)
     usage = turn.usage or TokenUsage(0, 0)
     reply = Reply("seed", "0" * 40, "m", protocol.options(request), usage)

@@ -82,8 +82,8 @@ def test_fields_of_the_answer(api: str) -> None:
     """Role, model and id are those of the stream; an API without them has None."""
     outcome = play(Turn((Text(("Hello",)),), "stop"), api).full
     assert outcome.role == "assistant"
-    assert outcome.model == (None if api in ("agui", "cohere", "bedrock") else "m")
-    assert (outcome.response_id is None) == (api in ("agui", "ollama", "bedrock"))
+    assert outcome.model == (None if api in ("agui", "cohere", "bedrock", "live") else "m")
+    assert (outcome.response_id is None) == (api in ("agui", "ollama", "bedrock", "live"))
 
 
 @pytest.mark.parametrize("api", CALLING)
@@ -92,7 +92,7 @@ def test_raw_arguments_are_the_joined_fragments(api: str) -> None:
     call = ToolCall("save", "call_1", ('{ "a"', ":1}"))
     (got,) = play(Turn((call,), "tool_calls"), api).full.tool_calls
     assert got.arguments == {"a": 1}
-    assert got.raw_arguments == (NOT_KEPT if api in ("gemini", "ollama") else '{ "a":1}')
+    assert got.raw_arguments == (NOT_KEPT if api in ("gemini", "live", "ollama") else '{ "a":1}')
 
 
 @pytest.mark.parametrize("api", ["responses", "anthropic", "gemini", "agui", "bedrock"])
