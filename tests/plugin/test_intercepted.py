@@ -171,3 +171,33 @@ def test_blocked_networks(project, run, options):
         "--block-network",
         *options,
     ).assert_outcomes(passed=2)
+
+
+@pytest.mark.slow
+def test_a_websocket_of_a_client_that_insists_on_tls(run):
+    """google-genai dials wss: at the host of the service, and at whatever its base URL is."""
+    run(
+        """
+        import asyncio
+        import pytest
+        from google import genai
+
+        HOST = "https://generativelanguage.googleapis.com"
+
+        async def ask(client):
+            config = {"response_modalities": ["TEXT"]}
+            async with client.aio.live.connect(model="m", config=config) as session:
+                await session.send_client_content(turns={"role": "user", "parts": [{"text": "hi"}]})
+                return "".join([message.text or "" async for message in session.receive()])
+
+        @pytest.mark.mockllm(intercept="known")
+        def test_the_service(mockllm_session):
+            mockllm_session.reply("Hello.")
+            client = genai.Client(api_key="AIza", http_options={"base_url": HOST})
+            assert asyncio.run(ask(client)) == "Hello."
+
+        def test_the_base_url(mockllm_session):
+            mockllm_session.reply("Hello.")
+            assert asyncio.run(ask(genai.Client())) == "Hello."
+        """
+    ).assert_outcomes(passed=2)

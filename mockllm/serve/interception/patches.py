@@ -45,6 +45,7 @@ _LEADING = {
         "TCPConnector._create_connection": "aiohttp_create",
         "TCPConnector._get": "aiohttp_get",
     },
+    "websockets.asyncio.client": {"connect.create_connection": "websockets_connect"},
 }
 """By module and method, the function of `transports` that is called in its place."""
 

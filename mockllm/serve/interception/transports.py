@@ -1,5 +1,5 @@
 """Redirected requests of the HTTP libraries of this process: httpx, urllib3 (so requests and
-botocore, too), aiohttp and `http.client`.
+botocore, too), aiohttp, `http.client`, and websockets.
 
 A request to a host that is intercepted goes to mockllm's server instead, in plain text, with its
 origin and its session in headers. The library's caller sees the URL that it asked for. `patches`
@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from mockllm.core.http import PORTS
+from mockllm.core.http import PORTS, netloc
 from mockllm.serve.interception.libraries import LED, OWN_METHODS
 from mockllm.serve.interception.redirect import Redirect
 
@@ -258,3 +258,20 @@ def aiohttp_get(original: _Method, to: Redirect | None, self: Any, key: Any, *ar
 
 async def _nothing_async() -> None:
     """Nothing, for who awaits it."""
+
+
+# websockets: google-genai, which dials TLS whatever its base URL says
+
+
+async def websockets_connect(original: _Method, to: Redirect | None, self: Any) -> Any:
+    """A connection; to the server it is without TLS."""
+    parts = urlsplit(self.uri)
+    own = None if to is None else to.headers(parts.scheme, parts.hostname or "", parts.port)
+    if to is not None and own is not None:
+        self.uri = parts._replace(scheme="ws", netloc=netloc("http", to.host, to.port)).geturl()
+        headers = sys.modules["websockets"].Headers(self.additional_headers or {})
+        headers.update({name: value for name, value in own.items() if name != "host"})
+        self.additional_headers, self.proxy = headers, None
+        for name in ("ssl", "server_hostname"):
+            self.connection_kwargs.pop(name, None)
+    return await original(self)
