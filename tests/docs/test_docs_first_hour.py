@@ -43,6 +43,15 @@ def test_a_client_over_a_websocket(tmp_path: Path) -> None:
         run(tmp_path, console)
 
 
+@pytest.mark.slow
+def test_clients_that_speak(tmp_path: Path) -> None:
+    """One scenario is played by the programs of both APIs of voice."""
+    consoles = write(tmp_path, (DOCS / "voice.md").read_text())
+    assert len(consoles) == 2
+    for console in consoles:
+        run(tmp_path, console)
+
+
 def test_the_first_page_has_the_lines_of_readme() -> None:
     """Its code is that of README, which a test executes."""
     block = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
