@@ -29,10 +29,10 @@ def test_a_steered_input_outlives_a_request_that_is_refused():
     conversation.receive(
         {"type": "response.steer", "previous_response_id": "resp_1", "input": "also"}
     )
-    (successor,) = conversation.finish(first)
+    (successor,) = conversation.finish(first, 2)
     assert texts(conversation.request(successor, is_stored)) == ["also"]
     conversation.messages(successor, 429, {}, ['{"error": {"message": "slow down"}}'])
-    conversation.finish(successor)
+    conversation.finish(successor, 1)
     _, body = answered(conversation, "resp_2", input="b", previous_response_id="resp_1")
     assert texts(body) == ["also", "b"]
     _, body = answered(conversation, "resp_3", input="c", previous_response_id="resp_2")
