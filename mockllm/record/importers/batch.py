@@ -33,7 +33,7 @@ from mockllm.record.recording.drafting.draft import Draft, Line, Origin
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.record.recording.drafting.matches import MatchRule
 from mockllm.record.recording.drafting.socket_drafts import exchanges_of
-from mockllm.record.recording.finding import not_found, player_of, recorded_before
+from mockllm.record.recording.finding import not_found, player_of, recorded_before, sent_again
 from mockllm.record.recording.store.folder import Folder
 from mockllm.record.redaction.credentials import masked_url
 from mockllm.record.redaction.placeholders import placeholder_kinds
@@ -254,6 +254,8 @@ class _Batch:
         self._requests[clean.source] = request
         self._hidden[clean.source] = _hidden_in_answer(entry, clean)
         self._sent[clean.source] = entry
+        if isinstance(entry, SocketSession) and isinstance(clean, SocketSession):
+            self._sent[clean.source] = sent_again(entry, clean)
         number = clean.source.rpartition("#")[2]
         if number.isdigit():
             origin = replace(origin, description=f"{origin.description}, exchange {number}")

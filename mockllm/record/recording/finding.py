@@ -22,6 +22,7 @@ from mockllm.play.replay.socket_script import connections_of
 from mockllm.play.tapes.captured import Captured, Tape, detect_api, request_of
 from mockllm.play.tapes.socket_session import Recording, SocketMessage, SocketSession
 from mockllm.record.recording.drafting.draft import Draft
+from mockllm.record.redaction.placeholders import placeholder_spans
 from mockllm.scenario.ignoring import competing
 from mockllm.scenario.model import Scenario, TextCondition
 from mockllm.scenario.route_model import RouteSpec
@@ -72,6 +73,20 @@ def not_found(
     if played.recorded != "exact":
         return f"its recording is not played: {played.recorded or 'the turn has none'}"
     return ""
+
+
+def sent_again(recorded: SocketSession, clean: SocketSession) -> SocketSession:
+    """A session as a client of its replay has it: the service says it without its secrets, and the
+    client sends its own secrets, but those that the service said as it got them."""
+    said: set[str] = set()
+    messages: list[SocketMessage] = []
+    for before, after in zip(recorded.messages, clean.messages, strict=True):
+        text = after.data.decode("latin-1")
+        hidden = {text[start:end] for start, end in placeholder_spans(text)}
+        if after.side == "service":
+            said |= hidden
+        messages.append(before if after.side == "client" and not hidden & said else after)
+    return replace(recorded, messages=tuple(messages))
 
 
 def _session_not_found(

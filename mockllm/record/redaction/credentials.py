@@ -240,13 +240,13 @@ def _clean_subprotocols(value: str, name: _Replace) -> str:
 def _clean_subprotocol(item: str, name: _Replace) -> str:
     """A protocol, such as `realtime`, or the label before a secret with its placeholder, such as
     `openai-insecure-api-key.REDACTED-1`."""
-    label, secret = _labelled(item)
+    label, secret = _split_label(item)
     if secret:
         return label + name(secret)
     return name(item) if holds_credential(item) or is_drawn_by_chance(item) else item
 
 
-def _labelled(item: str) -> tuple[str, str]:
+def _split_label(item: str) -> tuple[str, str]:
     """The label of a secret among the protocols, with its dot, and the secret; "" for none."""
     label, dot, secret = item.partition(".")
     is_private = bool(secret) and _is_private_by_name(label)
@@ -261,7 +261,7 @@ def credentials_of(captured: Captured) -> Iterator[str]:
     """The credentials in headers and URL, which must not be in the bodies either."""
     for name, value in (*captured.request_headers, *captured.headers):
         if name.lower() == _SUBPROTOCOL:
-            labelled = (_labelled(item.strip())[1] for item in value.split(","))
+            labelled = (_split_label(item.strip())[1] for item in value.split(","))
             yield from (word for secret in labelled for word in secret_words(secret))
         elif name.lower() not in _KEPT:
             yield from _secret_parts(name, value)

@@ -178,7 +178,7 @@ class Redactor:
             [at for at, message in enumerate(session.messages) if message.side == side]
             for side in ("client", "service")
         )
-        bodies = [MessagesBody(_searched(session.messages[at]) for at in side) for side in sides]
+        bodies = [MessagesBody(_text_bytes(session.messages[at]) for at in side) for side in sides]
         known = (*placeholders.known, *credentials_of(opening))
         finder = self._finder([body.text for body in bodies], known, account_names(opening))
         messages = list(session.messages)
@@ -292,7 +292,7 @@ def _with_response(
     return replace(captured, headers=headers, chunks=recut(plain.chunks, moved, body))
 
 
-def _searched(message: SocketMessage) -> bytes:
+def _text_bytes(message: SocketMessage) -> bytes:
     return encode_text(message.reason) if message.kind == "close" else message.data
 
 

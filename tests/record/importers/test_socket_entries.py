@@ -240,6 +240,25 @@ def test_a_session_becomes_a_scenario_once(tmp_path):
     assert second.line.description == "it is in the folder already"
 
 
+def test_what_has_secrets_is_found_by_them(tmp_path):
+    """As its client sends them again: in the URL and in messages, also one that it got before."""
+    handle = "Cihyd2tlbjEyMzQ1Njc4OTBhYmNkZWZnaGlq"
+    said = {"type": "x", "text": "mail anna@holm-mail.com", "key": "sk-proj-abcdefgh12345678ijkl"}
+    frames = [
+        frame("send", "text", {"type": "json", "content": said}),
+        frame("recv", "text", {"type": "json", "content": {"newHandle": handle}}),
+        frame("send", "text", {"type": "json", "content": {"handle": handle}}),
+        frame("recv", "text", {"type": "text", "content": "anna@holm-mail.com"}),
+    ]
+    uri = "wss://ws.example.com/stream?key=AIzaSyDdI0hCZtE6vySjMm-WEfRq3CPzqKqqsHI&model=m"
+    value = {"interactions": [], "ws_interactions": [{"uri": uri, "frames": frames}]}
+    path = written(tmp_path, value)
+    (result,) = import_files([path], Folder(tmp_path / "recorded"))
+    assert not result.line.not_found
+    texts = "".join(file.read_text() for file in (tmp_path / "recorded").glob("*.*"))
+    assert not any(secret in texts for secret in (handle, "anna@", "abcdefgh1234", "AIzaSy"))
+
+
 def test_responses_become_exchanges(tmp_path):
     """Also from a file: the messages are those of a conversation, which plays over HTTP."""
     created = {"id": "resp_1", "status": "in_progress", "output": [], "model": "m"}

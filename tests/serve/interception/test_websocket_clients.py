@@ -104,7 +104,7 @@ def test_a_client(
     command = ["--intercept", wss.place, "--", sys.executable, "-c", program]
     done = mockllm("record", "-o", str(tmp_path / "recorded"), *command)
     assert done.returncode == 0, done.stderr + done.stdout
-    assert done.stderr.startswith("mockllm: 1 recorded\n")
+    assert "\n1 recorded\n" in done.stdout
     greeting, answer = said = said_to(done.stdout)
     asked = json.loads(greeting)
     assert (asked["path"].partition("?")[0], asked["subprotocol"]) == ("/v1/realtime", "realtime")

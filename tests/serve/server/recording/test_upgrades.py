@@ -82,4 +82,4 @@ def test_an_upgrade_that_is_none():
     """Without `Connection: upgrade` the header `Upgrade` concerns nobody (RFC 9110, section 7.8):
     such a request is one over HTTP."""
     with ServerThread((), ServerOptions(grace=0)) as thread:
-        assert raw(thread.url, connection="close").startswith(b"HTTP/1.1 404 ")
+        assert raw(thread.url, connection="close").startswith(b"HTTP/1.1 426 ")

@@ -248,25 +248,49 @@ def test_a_replay_refuses_it():
 
 
 def test_openai_sdk(tmp_path):
-    """Realtime and Responses over a WebSocket, led by a base URL."""
+    """Realtime and Responses over a WebSocket, led by a base URL; then again from what was
+    recorded."""
 
     def speak(connection):
-        kind = "realtime" if "/realtime" in connection.request.path else "responses"
         asked = json.loads(connection.recv(GIVE_UP))
-        connection.send(json.dumps({"type": f"{kind}.{asked['type']}"}))
+        is_realtime = "/realtime" in connection.request.path
+        answer = {"type": f"realtime.{asked['type']}"} if is_realtime else ANSWER
+        connection.send(json.dumps(answer))
 
-    with (
-        service(speak) as url,
-        recorder(url, tmp_path) as (thread, lines),
-        OpenAI(base_url=f"{thread.url}/v1", api_key="any") as openai,
-    ):
-        with openai.realtime.connect(model="gpt-realtime") as realtime:
-            realtime.response.create()
-            assert realtime.recv().type == "realtime.response.create"
-        with openai.responses.connect() as responses:
-            responses.response.create(model="m", input="hi")
-            assert responses.recv().type == "responses.response.create"
+    def talk(url):
+        with OpenAI(base_url=f"{url}/v1", api_key="any") as openai:
+            with openai.realtime.connect(model="gpt-realtime") as realtime:
+                realtime.response.create()
+                assert realtime.recv().type == "realtime.response.create"
+            with openai.responses.connect() as responses:
+                responses.response.create(model="m", input="hi")
+                assert json.loads(responses.recv_bytes()) == ANSWER
+
+    with service(speak) as url, recorder(url, tmp_path) as (thread, lines):
+        talk(thread.url)
     assert [line.source for line in lines] == ["GET /v1/realtime", "GET /v1/responses"]
+    assert not any(line.is_missing for line in lines)
+    with ServerThread(load([tmp_path / "recorded"]), ServerOptions(grace=0)) as thread:
+        talk(thread.url)
+
+
+ANSWER = {
+    "type": "error",
+    "status": 429,
+    "error": {"code": "rate_limit_exceeded", "message": "No."},
+}
+
+
+def test_a_page(tmp_path):
+    """A page of another origin is refused, and nothing of it is recorded."""
+    with service() as url, recorder(url, tmp_path) as (thread, lines):
+        with (
+            pytest.raises(InvalidStatus) as refused,
+            opened(thread.url, origin="https://x.example"),
+        ):
+            pass
+        assert refused.value.response.status_code == 403
+    assert lines == []
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
