@@ -140,7 +140,7 @@ class LiveConversation:
                 raise RequestError(f"No function call waits for the response {id!r}.")
             results.append({"functionResponse": {**result, "id": id}})
         if results:
-            self._turns.append(_said(*results))
+            self._turns.append(_user_turn(*results))
         return [self._ask()] if results and not self._called else []
 
     def _id_of(self, name: str) -> str:
@@ -162,7 +162,7 @@ class LiveConversation:
                 self._sound.kind = kind
         if "text" in given:
             steps = self._interrupt()
-            self._turns.append(_said({"text": string(given["text"])}))
+            self._turns.append(_user_turn({"text": string(given["text"])}))
             return [*steps, self._ask()]
         if "activityStart" in given:
             return self._interrupt() if self._may_interrupt else []
@@ -176,7 +176,7 @@ class LiveConversation:
             return []
         if not sound.listens:
             sound.listens = True
-            return [Listen(lambda words: self._body(_said({"text": words})))]
+            return [Listen(lambda words: self._body(_user_turn({"text": words})))]
         is_said = heard is not None and sound.seconds > heard.after - _NEARLY
         ends = sound.ends or (is_said and not self._is_manual)
         is_busy = self._running or self._called
@@ -184,9 +184,9 @@ class LiveConversation:
             return []
         steps = self._interrupt()
         if heard is None:
-            self._turns.append(_said({"inlineData": {"mimeType": sound.kind}}))
+            self._turns.append(_user_turn({"inlineData": {"mimeType": sound.kind}}))
         else:
-            self._turns.append(_said({"text": heard.say}))
+            self._turns.append(_user_turn({"text": heard.say}))
             if "inputAudioTranscription" in (self._setup or {}):
                 steps.append(_content(inputTranscription={"text": heard.say}))
         return [*steps, self._ask()]
@@ -278,7 +278,7 @@ def _content(**fields: object) -> str:
     return wire({"serverContent": fields})
 
 
-def _said(*parts: Json) -> Json:
+def _user_turn(*parts: Json) -> Json:
     return {"role": "user", "parts": list(parts)}
 
 

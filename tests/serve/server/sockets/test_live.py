@@ -8,7 +8,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from mockllm.play.replay.loading import load
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from mockllm.wire.protocols.gemini_live.socket import LiveConversation
+from tests.clients.conversation import FOLDER
 from tests.timeouts import GIVE_UP
 
 PATH = "/ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContent"
@@ -577,3 +581,25 @@ def test_notice_before_the_end(serve, monkeypatch):
         begin(socket)
         receives(socket, {"goAway": {"timeLeft": "0.3s"}})
         assert closes(socket)[0] == 1008
+
+
+def test_the_shipped_call():
+    """Speech, a tool and an interruption: the same scenario as over Realtime."""
+    with (
+        ServerThread(load([FOLDER]), ServerOptions(speed=1)) as thread,
+        opened(thread.url) as socket,
+    ):
+        begin(socket, "AUDIO", inputAudioTranscription={}, outputAudioTranscription={})
+        speak(socket, 500)
+        assert words(rest(socket)) == ["For", " how", " many", " people?"]
+        speak(socket, 200)
+        heard, called = receive(socket), receive(socket)
+        assert words([heard], "inputTranscription") == ["For four."]
+        (call,) = called["toolCall"]["functionCalls"]
+        result = {"id": call["id"], "name": call["name"], "response": {"output": "19:30"}}
+        send(socket, toolResponse={"functionResponses": [result]})
+        assert words([receive(socket)]) == ["There"]
+        speak(socket, 200)
+        *_, interrupted, over = rest(socket)
+        assert [interrupted, over] == ENDS
+        assert words(rest(socket)) == ["It is yours."]
