@@ -36,6 +36,7 @@ REPLACED = {
     "record/redaction/test_scrubbing_files.py": "As in find/test_keep.py.",
     "scenario/test_routes.py": "A body of 64 MiB is too large for a test.",
     "serve/server/shared_state/test_bounds.py": "65,536 names are too many for a test.",
+    "serve/server/sockets/test_live.py": "A connection that is open for ten minutes.",
     "serve/server/sockets/test_sockets.py": "A connection that is open for an hour.",
     "serve/server/test_hostile_requests.py": "No request makes a player raise.",
     "serve/server/test_hostile_values.py": "No request makes a handler raise.",
@@ -44,6 +45,7 @@ REPLACED = {
 
 OURS = {
     "clients/test_matrix.py": "A list of the tests.",
+    "wire/test_recorded_fields.py": "The file of the table, which it writes.",
     "measurements/test_entries.py": "The folder of the conformance runs.",
     "cli/test_docs_command.py": "The address of the project, which does not exist yet.",
     "docs/test_resilience_page.py": "A module of the page.",

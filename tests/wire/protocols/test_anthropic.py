@@ -260,7 +260,7 @@ def test_refusal_without_text_has_no_block() -> None:
         (Finish("stop", "stop_sequence"), "stop_sequence"),
         (Finish("length", "model_context_window_exceeded"), "model_context_window_exceeded"),
         (Finish("stop", "eos"), "end_turn"),
-        (Finish("tool_calls", "pause_turn"), "tool_use"),
+        (Finish("tool_calls", "pause_turn"), "pause_turn"),
     ],
 )
 def test_stop_reasons(finish: Finish, word: str) -> None:

@@ -52,7 +52,7 @@ def changed_fields(one, other, name=""):
 
 # Words of the neutral language, and of the files of another program.
 NEUTRAL = frozenset({"call_id", "response_id", "service_tier", "tool_name"})
-OTHER_FORMATS = ("aimock.py", "aimock_replies.py")
+OTHER_FORMATS = ("aimock.py", "aimock_replies.py", "har.py")
 
 
 def specific_names() -> set[str]:

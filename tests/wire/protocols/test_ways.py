@@ -15,9 +15,10 @@ from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.extra import in_envelope
 from mockllm.wire.protocols.records import Way
+from tests.apis import OVER_HTTP
 from tests.cases import for_all
 
-APIS = sorted(set(PROTOCOLS) - {"agui"})
+APIS = sorted({*OVER_HTTP} - {"agui"})
 Json = dict[str, Any]
 
 USAGE = TokenUsage(40, 20, reasoning=5, cached=10)

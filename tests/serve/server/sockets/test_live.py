@@ -575,11 +575,11 @@ def test_a_handle_takes_the_session_up(serve):
 
 
 def test_notice_before_the_end(serve, monkeypatch):
-    monkeypatch.setattr(LiveConversation, "lifetime", 0.4)
-    monkeypatch.setattr(LiveConversation, "notice", 0.3)
+    monkeypatch.setattr(LiveConversation, "lifetime", 2.0)
+    monkeypatch.setattr(LiveConversation, "notice", 0.5)
     with opened(serve(TALK).url) as socket:
         begin(socket)
-        receives(socket, {"goAway": {"timeLeft": "0.3s"}})
+        receives(socket, {"goAway": {"timeLeft": "0.5s"}})
         assert closes(socket)[0] == 1008
 
 
