@@ -238,12 +238,12 @@ def _clean_subprotocols(value: str, name: _Replace) -> str:
 
 
 def _clean_subprotocol(item: str, name: _Replace) -> str:
-    """A protocol, such as `realtime`, or the label before a secret with its placeholder, such as
-    `openai-insecure-api-key.REDACTED-1`."""
+    """A protocol that reads like a name, such as `realtime`, or the label before a secret with its
+    placeholder, such as `openai-insecure-api-key.REDACTED-1`; any other one is a secret."""
     label, secret = _split_label(item)
     if secret:
         return label + name(secret)
-    return name(item) if holds_credential(item) or is_drawn_by_chance(item) else item
+    return item if made_of_words(item) and not holds_credential(item) else name(item)
 
 
 def _split_label(item: str) -> tuple[str, str]:

@@ -60,6 +60,23 @@ def test_no_planted_secret_survives():
     assert protocols[1] == f"openai-insecure-api-key.{note.removeprefix('of ')}"
 
 
+@pytest.mark.parametrize(
+    ("protocol", "stays"),
+    [
+        ("realtime", True),
+        ("openai-beta.realtime-v1", True),
+        ("graphql-transport-ws", True),
+        ("header28-value", False),
+        ("4f9a1c7e0b2d4f9a1c7e0b2d4f9a1c7e", False),
+    ],
+)
+def test_names_of_protocols(protocol, stays):
+    """A page has no other place for a key; what does not read like a name is one."""
+    headers = (("sec-websocket-protocol", f"token, {protocol}"),)
+    clean = Redactor().socket(replace(SESSION, request_headers=headers))
+    assert (clean.request_headers == headers) is stays
+
+
 def test_messages_stay_apart():
     """There are as many, each JSON that was JSON; one without a secret keeps its bytes."""
     clean = Redactor().socket(SESSION)
