@@ -70,6 +70,10 @@ FINISH: dict[str, dict[str, str]] = {
         "refusal": "completed",
         "length": "max_output_tokens",
     },
+    "realtime": {
+        **dict.fromkeys(("stop", "tool_calls", "refusal"), "completed"),
+        "length": "max_output_tokens",
+    },
     "anthropic": {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"},
     "gemini": {
         "stop": "STOP",

@@ -585,7 +585,7 @@ BAD = {
 
 EXCEPT = {
     empty_arguments: ("agui", "gemini"),
-    an_opaque_value_left_out: ("chat", "agui", "cohere", "ollama"),
+    an_opaque_value_left_out: ("chat", "agui", "cohere", "ollama", "realtime"),
     an_image_left_out: tuple(api for api in PROTOCOLS if api != "gemini"),
 }
 """The APIs in which a client does not break the invariant: AG-UI streams an empty text for no

@@ -229,6 +229,19 @@ def _bedrock(items: Sequence[Item]) -> Json:
     return {"messages": messages}
 
 
+def _realtime(items: Sequence[Item]) -> Json:
+    written: list[Json] = []
+    for item in results_of_responses(items):
+        if "role" in item:
+            kind = "output_text" if item["role"] == "assistant" else "input_text"
+            item = {**item, "content": [{"type": kind, "text": item["content"]}]}
+        written.append({"type": "message", **item})
+    return {"model": "gpt-realtime", "session": _SESSION, "items": written}
+
+
+_SESSION = {"type": "realtime", "output_modalities": ["text"]}
+
+
 def _tool_definitions(names: Sequence[str], field: str = "parameters") -> list[Json]:
     schema = {"type": "object", "properties": {}}
     return [{"name": name, "description": "A tool.", field: schema} for name in names]
@@ -243,6 +256,7 @@ _WRITE: dict[str, Callable[[Sequence[Item]], Json]] = {
     "ollama": _ollama,
     "cohere": _chat,
     "bedrock": _bedrock,
+    "realtime": _realtime,
 }
 
 
@@ -261,6 +275,14 @@ _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     "agui": lambda names: {"tools": _tool_definitions(names)},
     "ollama": _functions,
     "cohere": _functions,
+    "realtime": lambda names: {
+        "session": {
+            **_SESSION,
+            "tools": [
+                {"type": "function", **definition} for definition in _tool_definitions(names)
+            ],
+        }
+    },
     "bedrock": lambda names: {
         "toolConfig": {
             "tools": [

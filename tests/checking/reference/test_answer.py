@@ -82,7 +82,9 @@ def test_fields_of_the_answer(api: str) -> None:
     """Role, model and id are those of the stream; an API without them has None."""
     outcome = play(Turn((Text(("Hello",)),), "stop"), api).full
     assert outcome.role == "assistant"
-    assert outcome.model == (None if api in ("agui", "cohere", "bedrock", "live") else "m")
+    assert outcome.model == (
+        None if api in ("agui", "cohere", "bedrock", "live", "realtime") else "m"
+    )
     assert (outcome.response_id is None) == (api in ("agui", "ollama", "bedrock", "live"))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from mockllm.core.errors import RequestError
 from mockllm.core.seeded import derive
+from mockllm.core.text import shorten
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.openai_common import bad_value, invalid_type, missing
 from mockllm.wire.protocols.openai_realtime import errors, session
@@ -113,14 +114,14 @@ class RealtimeConversation:
         model = query.get("model") or query.get("deployment", "")
         kind = "transcription" if query.get("intent") == "transcription" else "realtime"
         if not model and kind == "realtime" and "call_id" not in query:
-            return self._rejected(errors.NO_MODEL)
+            return self._reject(errors.NO_MODEL)
         if self._dialect is AS_IT_IS and "realtime=v1" in opening.headers.get("openai-beta", ""):
-            return self._rejected(errors.OLD_SHAPE)
+            return self._reject(errors.OLD_SHAPE)
         self._seed = f"realtime {model}"
         self._session = session.new_session(model or "gpt-realtime", self._seed, kind)
         return [*self._say("session.created", session=self._session)]
 
-    def _rejected(self, error: RequestError) -> list[Step]:
+    def _reject(self, error: RequestError) -> list[Step]:
         inner = errors.error_body(error)["error"]
         return [*self._say("error", error=inner), Close(4000, f"{inner['type']}.{error.code}")]
 
@@ -152,7 +153,7 @@ class RealtimeConversation:
             return [Ask(message, lane)]
 
     def update_session(self, message: Fields) -> list[Step]:
-        self._session = session.updated(self._session, message.get("session"))
+        self._session = session.update(self._session, message.get("session"))
         return [*self._say("session.updated", session=self._session)]
 
     # Items
@@ -165,7 +166,7 @@ class RealtimeConversation:
             given = {"status": "completed", **given}
         self._items.insert(at, given)
         self._sound.asked = False
-        return [*self._known(given, previous)]
+        return [*self._announce(given, previous)]
 
     def _place(self, after: object) -> tuple[int, str | None]:
         """Where an item goes, and the id of the one before it."""
@@ -175,7 +176,7 @@ class RealtimeConversation:
             return len(self._items), self._items[-1]["id"] if self._items else None
         return self._index(str(after), "adding item", "previous_item_id") + 1, str(after)
 
-    def _known(self, item: Json, previous: str | None) -> list[str]:
+    def _announce(self, item: Json, previous: str | None) -> list[str]:
         place = {"previous_item_id": previous, "item": item}
         added = self._say("conversation.item.added", **place)
         return [*added, *self._say("conversation.item.done", **place)]
@@ -226,7 +227,7 @@ class RealtimeConversation:
         try:
             size = len(b64decode(text, validate=True))
         except ValueError:
-            raise bad_value("audio", shown(text), ("base64-encoded audio",)) from None
+            raise bad_value("audio", shorten(text, 40), ("base64-encoded audio",)) from None
         sound = self._sound
         waits = self._running() is not None and not (sound.heard and sound.heard.barge_in)
         sound.buffered += self._format().length(size)
@@ -251,7 +252,7 @@ class RealtimeConversation:
     def hear(self, heard: Heard | None) -> list[Step]:
         """What follows from what the user says."""
         self._sound.asked, self._sound.heard = True, heard
-        return self._committed() if self._sound.committing else self._spoken()
+        return self._commit() if self._sound.committing else self._spoken()
 
     def _spoken(self) -> list[Step]:
         """The beginning and the end of the user's speech, where the service finds them. An answer
@@ -289,9 +290,9 @@ class RealtimeConversation:
         if sound.buffered < _LEAST:
             raise errors.empty_buffer(sound.buffered)
         sound.committing = True
-        return self._committed() if sound.asked else (self._listen() or self._committed())
+        return self._commit() if sound.asked else (self._listen() or self._commit())
 
-    def _committed(self) -> list[Step]:
+    def _commit(self) -> list[Step]:
         self._sound.committing = False
         return self._end_turn()
 
@@ -308,7 +309,7 @@ class RealtimeConversation:
         self._sound = _Sound(before=sound.before + sound.buffered)
         steps = [
             *self._say("input_audio_buffer.committed", **place),
-            *self._known(shown_item, previous),
+            *self._announce(shown_item, previous),
         ]
         if isinstance(transcription, Mapping):
             self._later = self._transcript(id, words, seconds)
@@ -393,11 +394,11 @@ class RealtimeConversation:
             "model": string(self._session.get("model")),
             "session": self._session,
             "conversation": None if is_outside else self._conversation,
-            "items": [self._referred(item) for item in used],
+            "items": [self._resolve(item) for item in used],
             "response": {name: value for name, value in response.items() if name != "input"},
         }
 
-    def _referred(self, item: Any) -> Any:
+    def _resolve(self, item: Any) -> Any:
         """An item, or the one of the conversation that it names."""
         if mapping(item).get("type") != "item_reference":
             return item
@@ -412,11 +413,11 @@ class RealtimeConversation:
     ) -> list[str]:
         """The events of an answer, with what the service says after it."""
         if status >= 400:
-            return self._failed(ask, status, payloads)
+            return self._failure(ask, status, payloads)
         known = _response(payloads[0]).get("id") if payloads else None
         texts = list(payloads)
         if known in self._ids:  # the same turn again: its ids must differ
-            texts = _renamed(texts, self._next())
+            texts = _rename_ids(texts, self._next())
         sent = [*texts[:1], *self._transcripts(), *texts[1:]]
         if texts:
             self._ids.add(string(known))
@@ -425,7 +426,7 @@ class RealtimeConversation:
         self._answers[ask.lane].payloads = sent
         return self._dialect.write(sent)
 
-    def _failed(self, ask: Ask, status: int, payloads: Sequence[str]) -> list[str]:
+    def _failure(self, ask: Ask, status: int, payloads: Sequence[str]) -> list[str]:
         """An error of the request; one of the service is a response that failed."""
         body = json.loads(payloads[0]) if payloads else {}
         error = mapping(body.get("error")) or {"message": "".join(payloads)}
@@ -461,7 +462,7 @@ class RealtimeConversation:
                 self._lengths[said.item["id"]] = self._out().length(said.sound)
         steps: list[Step] = []
         if answer.reason and not followed.is_over:
-            steps += self._cancelled(answer, followed.response, followed.items)
+            steps += self._cancellation(answer, followed.response, followed.items)
         if answer.reason == "turn_detected":
             return [*steps, *self._spoken()]
         self._sound.asked = False
@@ -471,7 +472,7 @@ class RealtimeConversation:
         audio = mapping(self._session.get("audio"))
         return format_of(session.sound_type(audio.get("output")))
 
-    def _cancelled(self, answer: _Answer, response: Json, items: Sequence[Any]) -> list[str]:
+    def _cancellation(self, answer: _Answer, response: Json, items: Sequence[Any]) -> list[str]:
         """The end of an answer that was interrupted."""
         events: list[str] = []
         for index, said in enumerate(items):
@@ -526,11 +527,6 @@ _QUIETLY = (
 """What is often too late without a mistake of the client: its refusal stands in no journal."""
 
 
-def shown(text: str) -> str:
-    """The beginning of a long value."""
-    return text if len(text) <= 40 else f"{text[:40]}…"
-
-
 def _kind(payload: str) -> str:
     try:
         return string(mapping(json.loads(payload)).get("type"))
@@ -548,7 +544,7 @@ def _response(payload: str) -> Fields:
 _ID = re.compile(r'"((?:resp|item|event)_\w+)"')
 
 
-def _renamed(texts: list[str], number: int) -> list[str]:
+def _rename_ids(texts: list[str], number: int) -> list[str]:
     """The events of an answer with other ids."""
     return [
         _ID.sub(lambda it: f'"{it[1].partition("_")[0]}_{derive(it[1], number, length=21)}"', text)

@@ -80,7 +80,7 @@ class Decoder:
 
     # Events of the service
 
-    def created(self, value: Fields) -> _Events:
+    def start(self, value: Fields) -> _Events:
         if not self._begun:
             self._begun = True
             yield ev.Start(string(mapping(value.get("response")).get("id")))
@@ -133,7 +133,7 @@ class Decoder:
         if part is not None:
             yield from self._end(part)
 
-    def done(self, value: Fields) -> _Events:
+    def end(self, value: Fields) -> _Events:
         response = mapping(value.get("response"))
         yield from self.close()
         self.complete = True
@@ -151,7 +151,7 @@ class Decoder:
 
     def body(self, response: Json) -> _Events:
         """The events of a whole answer."""
-        yield from self.created({"response": response})
+        yield from self.start({"response": response})
         for number, item in enumerate(objects(response.get("output"))):
             named = {**item, "id": f"{number}"}
             yield from self.item_added({"item": named})
@@ -161,7 +161,7 @@ class Decoder:
                     yield from self.text_done(part)
                 self._part({"item_id": named["id"]})
             yield from self.item_done({"item": named})
-        yield from self.done({"response": response})
+        yield from self.end({"response": response})
 
 
 _OF_SESSIONS = (
@@ -173,7 +173,7 @@ _OF_SESSIONS = (
 _TEXTS = ("output_text", "output_audio_transcript", "text", "audio_transcript")
 
 _HANDLERS: dict[str, Callable[[Decoder, Fields], _Events]] = {
-    "response.created": Decoder.created,
+    "response.created": Decoder.start,
     "response.output_item.added": Decoder.item_added,
     "response.content_part.added": Decoder.nothing,
     **{f"response.{kind}.delta": Decoder.text for kind in _TEXTS},
@@ -182,7 +182,7 @@ _HANDLERS: dict[str, Callable[[Decoder, Fields], _Events]] = {
     "response.function_call_arguments.delta": Decoder.arguments,
     "response.function_call_arguments.done": Decoder.arguments_done,
     "response.output_item.done": Decoder.item_done,
-    "response.done": Decoder.done,
+    "response.done": Decoder.end,
     "error": Decoder.error,
 }
 

@@ -12,7 +12,7 @@ from mockllm.core.http import Target
 from mockllm.core.seeded import derive
 from mockllm.wire.protocols.base import created_at, dumps
 from mockllm.wire.protocols.openai_common import missing
-from mockllm.wire.protocols.openai_realtime.session import new_session, updated
+from mockllm.wire.protocols.openai_realtime.session import new_session, update
 from mockllm.wire.protocols.records import FallbackBody, FallbackRoute, Fields, Json
 from mockllm.wire.protocols.values import mapping, string, whole
 
@@ -26,7 +26,7 @@ def _client_secret(body: Fields, _target: Target) -> Json:
     given = mapping(body.get("session"))
     session = new_session(string(given.get("model")) or "gpt-realtime", seed)
     if given:
-        session = updated(session, given)
+        session = update(session, given)
     seconds = whole(mapping(body.get("expires_after")).get("seconds")) or _USUAL
     key = "ek_" + derive(seed, "key", length=32, hex=True)
     return {"value": key, "expires_at": created_at(seed) + seconds, "session": session}
@@ -50,7 +50,7 @@ def _call(body: Fields, target: Target) -> FallbackBody:
     return FallbackBody("application/sdp", (_ANSWER.encode(),), status=201, headers=headers)
 
 
-def _done(_body: Fields, _target: Target) -> FallbackBody:
+def _empty(_body: Fields, _target: Target) -> FallbackBody:
     return FallbackBody("application/json", ())
 
 
@@ -59,7 +59,7 @@ FALLBACK_ROUTES = (
     FallbackRoute(re.compile(r"/realtime/calls$"), _call, takes_form=True, text_field="sdp"),
     FallbackRoute(
         re.compile(r"/realtime/calls/(?P<call>[^/]+)/(?:accept|reject|refer|hangup)$"),
-        _done,
+        _empty,
         text_field="body",
     ),
 )

@@ -79,7 +79,7 @@ def new_session(model: str, seed: str, kind: str = "realtime") -> Json:
     }
 
 
-def updated(session: Json, change: object) -> Json:
+def update(session: Json, change: object) -> Json:
     """A session with what a client changes of it.
 
     Raises:
