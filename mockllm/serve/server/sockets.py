@@ -29,6 +29,7 @@ from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.compilation.http_answer import bytes_answer
 from mockllm.play.replay.sessions.exchange import Played, Sent
 from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.reading.sockets import MOST_REASON
 from mockllm.serve.server.answers import DeferredWork
 from mockllm.serve.server.exchanges import Delivery
 from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
@@ -36,7 +37,6 @@ from mockllm.serve.server.http.request_reading import brief
 from mockllm.serve.server.http.sending import break_off, send
 from mockllm.serve.server.http.socket_writing import (
     MAX_MESSAGE,
-    MOST_REASON,
     AnswerPayloads,
     SocketWriter,
 )
@@ -174,11 +174,22 @@ class _Connection:
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, tuple[asyncio.Task[None], SocketWriter]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing: asyncio.Task[None] | None = None
         self.answers_pings = True
 
     def ignore_pings(self) -> None:
         """Leaves the client's pings without an answer from now on."""
         self.answers_pings = False
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Ends the connection with a close frame, beside the answer that a fault ends so: the
+        client that answers it has not left."""
+        closing = _close(self._opened.arrival.request, self._socket, code, reason)
+        self._closing = asyncio.create_task(closing)
+
+    def begin_to_expire(self) -> None:
+        """Ends the connection as `expire` does, beside the answer that a fault ends so."""
+        self._closing = asyncio.create_task(self.expire())
 
     async def open(self) -> None:
         """Sends what the service says first, or begins to."""
@@ -218,6 +229,8 @@ class _Connection:
 
     async def end(self) -> None:
         """Ends what is under way: the client is gone."""
+        if self._closing is not None:
+            await asyncio.wait([self._closing])
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -307,7 +320,7 @@ class _Connection:
         messages = partial(conversation.messages, ask)
         request = self._opened.arrival.request
         binary, payloads = conversation.binary, self._payloads
-        return SocketWriter(request, self._socket, protocol, binary, payloads, messages, self)
+        return SocketWriter(request, protocol, binary, payloads, messages, self)
 
     def _context(
         self, raw: bytes, refusal: RequestError | None, writer: SocketWriter

@@ -97,6 +97,7 @@ class LivePage:
     def _detail(
         self, session: Session, exchange: Exchange, scenario: Scenario | None
     ) -> dict[str, Any]:
+        from mockllm.serve.ui.connection import connection_json
         from mockllm.serve.ui.explanation import conversation_json, explanation_json, findings_json
         from mockllm.serve.ui.recorded_request import recorded_json
 
@@ -110,6 +111,7 @@ class LivePage:
             "conversation": conversation_json(exchange.played.api or "", exchange),
             "answer": None if sent is None else stream_json(sent, protocol),
             "answer_why": why,
+            "socket": connection_json(session, exchange, self._server.sent, player.speed),
             "explanation": explanation_json(player, exchange),
             "recorded": recorded_json(exchange, scenario),
             "findings": findings,

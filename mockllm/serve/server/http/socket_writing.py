@@ -114,15 +114,14 @@ class AnswerPayloads:
         return read
 
 
-MOST_REASON = 123
-"""How many bytes a close frame has for its reason (RFC 6455, section 5.5)."""
-
-
 class Connection(Protocol):
     """What a fault of an answer may do to its connection."""
 
-    async def expire(self) -> None:
+    def begin_to_expire(self) -> None:
         """Ends it as one that has reached its age."""
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Ends it with a close frame."""
 
     def ignore_pings(self) -> None:
         """Leaves pings without an answer from now on."""
@@ -140,14 +139,13 @@ class SocketWriter:
     def __init__(
         self,
         request: web.BaseRequest,
-        socket: web.WebSocketResponse,
         protocol: WireProtocol,
         binary: bool,
         answers: AnswerPayloads,
         messages: Callable[[int, Mapping[str, str], list[str]], list[str]],
         connection: Connection,
     ) -> None:
-        self._request, self._socket, self._connection = request, socket, connection
+        self._request, self._connection = request, connection
         self._protocol, self._binary, self._messages = protocol, binary, messages
         self._answers = answers
         self._sizes: list[int] = []
@@ -204,7 +202,7 @@ class SocketWriter:
             await break_off(self._request, "reset" if answer.ending == "reset" else "closed")
         elif fault is not None:
             is_over = answer.status >= 400 or self._is_over(payloads)
-            await self._end_with(fault, sent, is_over=is_over)
+            self._end_with(fault, sent, is_over=is_over)
         return KEEP_ALIVE
 
     def _frame(self, fault: SocketFault, number: int, message: bytes) -> bytes:
@@ -213,17 +211,16 @@ class SocketWriter:
             return encode_fragments(message, fault.fragment, binary=binary)
         return encode_message(message, binary=binary)
 
-    async def _end_with(self, fault: Transmission, sent: Sent, *, is_over: bool) -> None:
+    def _end_with(self, fault: Transmission, sent: Sent, *, is_over: bool) -> None:
         """Ends the connection as a fault has it, after its messages."""
         effect = fault.socket
         if effect.expires:
-            await self._connection.expire()
+            self._connection.begin_to_expire()
         elif effect.code:
-            reason = effect.reason.encode()[:MOST_REASON]
-            await self._socket.close(code=effect.code, message=reason)
+            self._connection.close(effect.code, effect.reason)
         elif not is_over:
             # Over HTTP its body ends like a whole one.
-            await self._socket.close(code=WSCloseCode.OK)
+            self._connection.close(WSCloseCode.OK)
         elif fault.idle_closed:
             close_at_next_request(self._request, lambda: sent.strike(time.perf_counter()))
 

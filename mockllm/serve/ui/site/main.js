@@ -109,7 +109,7 @@ addEventListener("keydown", (event) => {
   const inList = at("list").contains(target) || target === document.body || target === at("main");
   if (MOVES.has(key) && !inList) return;
   if (key === "Enter" && target.matches("button, summary, a")) return;
-  if (/^[1-5]$/.test(key) && read().view === "request") request.choose(Number(key) - 1);
+  if (/^[1-6]$/.test(key) && read().view === "request") request.choose(Number(key) - 1);
   const press = KEYS.get(key);
   if (!press) return;
   event.preventDefault();

@@ -7,7 +7,7 @@ import { listen, store } from "./live.js";
 import { marksOf, outcome, turnText } from "./requests.js";
 import { callText, headerTable, streamView } from "./stream.js";
 
-const TABS = [["conversation", "Conversation"], ["stream", "Stream"], ["why", "Why"], ["body", "Body"], ["headers", "Headers"]];
+const TABS = [["conversation", "Conversation"], ["stream", "Stream"], ["why", "Why"], ["body", "Body"], ["headers", "Headers"], ["socket", "Connection"]];
 
 export class Request {
   constructor(place) {
@@ -72,7 +72,7 @@ export class Request {
   build() {
     const { row, entry, findings, findings_why: why } = this.data;
     const found = this.data.explanation;
-    this.tabs = h("nav", { class: "tabs", "aria-label": "Parts of the request" }, TABS.map(([name, label]) => h("a", { "data-view": name },
+    this.tabs = h("nav", { class: "tabs", "aria-label": "Parts of the request" }, this.shownTabs().map(([name, label]) => h("a", { "data-view": name },
       label, name === "why" && (found || this.data.recorded) ? h("span", { class: "badge k-wrong-call" }, "!", h("span", { class: "hidden" }, " explained")) : null)));
     this.panel = h("div", { id: "panel" });
     const explained = found && flat(found.message);
@@ -94,12 +94,17 @@ export class Request {
     return h("a", { href: address("scenario", [row.scenario], { api: row.api, turn: row.turn }) }, line(turnText(row), 120));
   }
 
+  /** The views that there are: only a request on a WebSocket has a connection to show. */
+  shownTabs() {
+    return TABS.filter(([name]) => name !== "socket" || this.data.socket);
+  }
+
   defaultView() {
     return this.data.explanation && this.row.outcome !== "played" ? "why" : "conversation";
   }
 
   showView(query) {
-    const names = TABS.map(([name]) => name);
+    const names = this.shownTabs().map(([name]) => name);
     const view = names.includes(query.get("view")) ? query.get("view") : this.defaultView();
     if (view === this.view) return;
     this.view = view;
@@ -113,7 +118,7 @@ export class Request {
 
   /** Shows the view of this number, from 0. */
   choose(at) {
-    if (this.data) go(address("request", read().steps, changed(read().query, { view: TABS[at][0] })));
+    if (this.data && at < this.shownTabs().length) go(address("request", read().steps, changed(read().query, { view: TABS[at][0] })));
   }
 
   close() {
@@ -248,4 +253,29 @@ function bodyTab({ entry }) {
   return jsonView(text, "Body of the request");
 }
 
-const VIEWS = { conversation: conversationView, stream: streamTab, why: whyView, body: bodyTab, headers: headersTab };
+// The connection: the client on the left, the service on the right, time downwards
+
+const MOST_GAP = 64; // pixels
+
+function socketItem(one, before, row) {
+  const gap = Math.min(MOST_GAP, Math.round(4 * Math.log2(1 + 1000 * (one.at - before))));
+  const own = one.number === row.number;
+  const label = [h("b", { class: "kind" }, line(one.kind, 80)), one.count > 1 ? ` × ${number(one.count)}` : null];
+  const card = h("div", { class: `${one.kind === "fault" ? "card broken" : "card"}${own ? " own" : ""}` },
+    own ? label : h("a", { href: address("request", [row.session, one.number], changed(read().query, { view: "socket" })) }, label),
+    one.text ? h("div", { class: "say" }, line(one.text, 160)) : null);
+  const made = h("li", { class: `item ${one.side}` }, h("span", { class: "when" }, span(one.at)),
+    h("span", { class: "hidden" }, one.side === "client" ? "the client: " : "the service: "), card);
+  made.style.marginTop = `${gap}px`;
+  return made;
+}
+
+function socketView({ socket, row }) {
+  const { items, left_out: left } = socket;
+  return [h("p", { class: "note" }, "All messages of this WebSocket, at the times at which they came or were due. Messages of one kind that follow one another are counted."),
+    h("div", { class: "socket-heads", "aria-hidden": "true" }, h("span", {}, "time"), h("span", {}, "client"), h("span", {}, "service")),
+    h("ol", { class: "socket", id: "socket" }, items.map((one, at) => socketItem(one, at ? items[at - 1].at : one.at, row))),
+    left ? h("p", { class: "note" }, `${count(left, "message")} more are not shown.`) : null];
+}
+
+const VIEWS = { socket: socketView, conversation: conversationView, stream: streamTab, why: whyView, body: bodyTab, headers: headersTab };

@@ -79,6 +79,7 @@ def test_a_close_frame_has_its_code_and_its_reason(serve, code):
     assert entry["fault"] == f"cut:after=5 events,code={code},reason=going away now"
     assert entry["struck"] is not None
     assert entry["struck_after"] > 0
+    assert not entry["client_gone"]
 
 
 def test_a_code_for_no_close_frame(serve):

@@ -11,6 +11,7 @@ import httpx
 import openai
 import pytest
 from selenium.webdriver.common.keys import Keys
+from websockets.sync.client import connect
 
 from mockllm.wire.protocols import PROTOCOLS
 from tests.checking.conversations.test_changes_of_all_apis import (
@@ -432,6 +433,38 @@ return [...document.querySelectorAll('a, button, select, input')]
   .filter((one) => one.offsetParent !== null && !one.closest('[aria-hidden]'))
   .filter((one) => !(one.getAttribute('aria-label') || one.textContent.trim()))
   .map((one) => one.outerHTML)
+"""
+
+
+def test_a_connection_has_two_columns_on_one_axis(page: Page, url: str):
+    """The client's messages are on the left, the service's on the right, later ones below; at every
+    width nothing scrolls sideways."""
+    said = {"type": "response.create", "model": "m", "input": "weather"}
+    with connect(url.replace("http", "ws", 1) + "/v1/responses", proxy=None) as socket:
+        for _ in range(2):
+            socket.send(json.dumps(said))
+            while "response.completed" not in str(socket.recv(GIVE_UP)):
+                pass
+    for width, scheme in ((360, "light"), (768, "dark"), (1280, "light")):
+        page.browser.media(scheme=scheme)
+        page.open("#/request/default/1?view=socket", width=width)
+        page.wait("#socket .own .kind", "response.completed")
+        boxes = page.browser.script(PLACES)
+        assert [side for side, _, _ in boxes[:2]] == ["item client", "item service"]
+        assert boxes[0][1] < boxes[1][1]
+        assert {side for side, _, _ in boxes} == {"item client", "item service"}
+        assert len({(side, left) for side, left, _ in boxes}) == 2
+        assert [top for _, _, top in boxes] == sorted(top for _, _, top in boxes)
+        assert page.browser.script("return document.documentElement.scrollWidth") <= width
+        assert page.browser.script(CONTRAST) == {}
+        assert page.browser.script(NAMELESS) == []
+
+
+PLACES = """
+return [...document.querySelectorAll('#socket .item')].map((one) => {
+  const box = one.querySelector('.card').getBoundingClientRect();
+  return [one.className, box.left, box.top];
+})
 """
 
 
