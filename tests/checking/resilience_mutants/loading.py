@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from mockllm.scenario.model import Api
 from tests.checking.resilience_mutants.declared import Mutant
 
 _EXAMPLE = Path(__file__).parents[3] / "examples" / "resilient_client"
@@ -22,6 +23,12 @@ def load(mutant: Mutant | None = None) -> Callable[[Json], Json]:
     modules = _executed(mutant.name if mutant else "", changed(mutant))
     run, client = modules["runner"].run, modules["client"]
     return lambda case: run(case, client)
+
+
+def spoken_apis() -> tuple[Api, ...]:
+    """The APIs that the client speaks: no case of another one reaches a server."""
+    spoken: tuple[Api, ...] = tuple(_executed("", changed(None))["apis"].APIS)
+    return spoken
 
 
 def changed(mutant: Mutant | None) -> dict[str, str]:

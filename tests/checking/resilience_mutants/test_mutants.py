@@ -11,9 +11,8 @@ import pytest
 
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import RESILIENCE
-from mockllm.wire.protocols import PROTOCOLS
 from tests.checking.resilience_mutants.declared import MUTANTS, Mutant
-from tests.checking.resilience_mutants.loading import changed
+from tests.checking.resilience_mutants.loading import changed, spoken_apis
 from tests.checking.resilience_mutants.page import PAGE
 from tests.checking.resilience_mutants.playing import Client, Found, cases_of, clients
 
@@ -24,7 +23,7 @@ SAMPLE = tuple(
     next(one for one in MUTANTS if one.rule == rule and one.sampled) for rule in RESILIENCE
 )
 """A mutant of each rule; `make test-all` plays all of them."""
-APIS = sorted(PROTOCOLS)[:2]
+APIS = sorted(spoken_apis())[:2]
 """Enough beside the sample, since most of the client is the same for all APIs."""
 
 
@@ -51,7 +50,7 @@ def _played(
     ("apis", "mutants"),
     [
         pytest.param(APIS, SAMPLE, id="sample", marks=pytest.mark.slow),
-        pytest.param(tuple(PROTOCOLS), tuple(MUTANTS), id="all", marks=pytest.mark.heavy),
+        pytest.param(spoken_apis(), tuple(MUTANTS), id="all", marks=pytest.mark.heavy),
     ],
 )
 def test_mutants_break_their_rule_and_the_client_none(
