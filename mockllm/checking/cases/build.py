@@ -15,7 +15,12 @@ from hashlib import sha256
 from typing import Any
 
 from mockllm.checking.cases.case import MODEL, Case, Decoded, Events
-from mockllm.checking.cases.expected import accepted_finish_values, as_streamed, outcome_of_turn
+from mockllm.checking.cases.expected import (
+    accepted_finish_values,
+    as_streamed,
+    outcome_of_turn,
+    with_plan_apart,
+)
 from mockllm.checking.cases.scenarios import (
     PLAIN,
     Variation,
@@ -157,6 +162,13 @@ def _compile_case(
             return as_streamed(outcome, values, api, changed=bool(quirks))
         return outcome if reaction != "same" else _identified_as(plain, outcome)
 
+    acceptable = list(_acceptable_outcomes(turn, variants, spec, api))
+    if values is None and plain is not None and plain.events is not None:
+        planned = [value for value, _ in plain.events.decoded]
+    else:
+        planned = values or []
+    for outcome in (expected, *acceptable):
+        acceptable += with_plan_apart(outcome, planned, api)
     return Case(
         name=name,
         api=api,
@@ -177,7 +189,7 @@ def _compile_case(
             text for call in received.tool_calls if call.custom for text in (call.name, call.id)
         ),
         body=None if plain is not None else _body(scenario, request, api),
-        tolerated=tuple(map(with_ids_of_plain, _acceptable_outcomes(turn, variants, spec, api))),
+        tolerated=tuple(map(with_ids_of_plain, acceptable)),
     )
 
 
@@ -316,7 +328,7 @@ def decode_answer(answer: HttpAnswer, api: Api, variants: Sequence[Variant]) -> 
     None if what is special about the answer does not show in events: its bytes, its content
     type, a connection that breaks, or data that are not JSON.
     """
-    if any(v.bytes is not None or v.content_type is not None for v in variants):
+    if not all(variant.in_events for variant in variants):
         return None
     if answer.ending != "complete":
         return None

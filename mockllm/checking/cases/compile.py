@@ -183,7 +183,7 @@ def _quirk_specs(
     form: Form, api: Api, used: set[str], variations: int, seed: str, level: Level
 ) -> Iterator[CaseSpec]:
     """A quirk on several samples, then under a few cuts, each on one of the samples."""
-    if level == "payloads" and not in_events(form.variant):
+    if level == "payloads" and not form.variant.in_events:
         return
     played = [_with_unused_name(sample, used) for sample in samples(form, api)]
     found = [_spec(sample, api, quirk=form.name) for sample in played]
@@ -265,11 +265,6 @@ def forms(api: str, quirks: Iterable[Quirk]) -> Iterator[Form]:
                 if variant.changes(api):
                     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name
                     yield Form(name, quirk, variant)
-
-
-def in_events(variant: Variant) -> bool:
-    """Whether a variant may show in decoded events, not only in bytes."""
-    return variant.bytes is None and variant.content_type is None and variant.ending == "complete"
 
 
 def samples(form: Form, api: Api) -> tuple[Scenario, ...]:

@@ -185,6 +185,20 @@ def as_streamed(outcome: Outcome, events: Sequence[Any], api: Api, *, changed: b
     return replace(outcome, tool_calls=calls, opaque=opaque)
 
 
+def with_plan_apart(outcome: Outcome, events: Sequence[Any], api: Api) -> Iterator[Outcome]:
+    """The outcomes of clients that keep a plan apart from the text: with the reasoning, or in a
+    field of its own, for which an outcome has no place. None where the stream has no plan.
+
+    Args:
+        events: the decoded events of the stream.
+    """
+    plan = "".join(_texts_at(events, PROTOCOLS[api].events.plan_path))
+    if plan and plan in outcome.text:
+        rest = replace(outcome, text=outcome.text.replace(plan, "", 1))
+        yield replace(rest, reasoning=rest.reasoning + plan)
+        yield rest
+
+
 def _only_value(events: Sequence[Any], path: str) -> str | NotKept:
     """The only value of a field in events; `NOT_KEPT` if there is none, or several."""
     values = _values_at(events, path)
@@ -192,9 +206,13 @@ def _only_value(events: Sequence[Any], path: str) -> str | NotKept:
 
 
 def _values_at(events: Sequence[Any], path: str) -> set[str]:
-    """The texts that a field has in events; none for the path ""."""
+    """The different texts that a field has in events; none for the path ""."""
+    return set(_texts_at(events, path))
+
+
+def _texts_at(events: Sequence[Any], path: str) -> Iterator[str]:
     keys = path.split(".")
-    return {text for event in events if path and (text := _at(event, keys)) is not None}
+    return (text for event in events if path and (text := _at(event, keys)) is not None)
 
 
 def _at(value: Any, keys: Sequence[str]) -> str | None:

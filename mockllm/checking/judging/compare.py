@@ -188,14 +188,15 @@ def _acceptable_outcome(
     case: Case, got: Outcome, policy: Policy, wrong_types: Sequence[Difference]
 ) -> str:
     """Which acceptable outcome, other than the expected one, this is; "" if it is none."""
-    if wrong_types or got.errors:
+    if wrong_types:
         return ""
+    # Errors that no policy requires are differences from any outcome.
     for outcome in case.tolerated:
         finish_values = case.finish_values if outcome.finish is not None else frozenset()
         other = replace(case, expected=outcome, finish_values=finish_values)
         if not from_expected(other, got, policy):
             return f"the acceptable outcome {describe(outcome)}"
-    if case.reaction != "either" or case.invariant not in _ABOUT_ARGUMENTS:
+    if got.errors or case.reaction != "either" or case.invariant not in _ABOUT_ARGUMENTS:
         return ""
     calls, description = _calls_under_policy(case, got, policy)
     if calls == case.expected.tool_calls:

@@ -168,9 +168,12 @@ def _texts_before_error(case: Case, got: Outcome, policy: Policy) -> Iterator[Di
         have: Any = getattr(got, name)
         if name in policy.ignore or not isinstance(have, str):
             continue
-        whole = [getattr(form.expected, name) for form in (case, case.plain) if form is not None]
+        forms = [form for form in (case, case.plain) if form is not None]
+        outcomes = [outcome for one in forms for outcome in (*one.tolerated, one.expected)]
+        whole = [getattr(outcome, name) for outcome in outcomes]
         if all(Counter(have) - Counter(text) for text in whole):
             description = (
                 f"{name} is {format_value(have)}, and only {format_value(whole[-1])} was sent"
             )
-            yield Difference(name, description, invariant_of_text(whole[0], have))
+            expected = getattr(case.expected, name)
+            yield Difference(name, description, invariant_of_text(expected, have))

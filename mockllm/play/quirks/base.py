@@ -246,6 +246,8 @@ class Variant:
         sample: the scenario that shows it best, if that of the quirk does not show it.
         only: the protocols in which the checking kit plays it; () for all of the quirk. In others
             it changes nothing, or does what another quirk does there.
+        decoded: whether what is special about it is in the events that SDKs hand on, unless `bytes`
+            and the others say that it is not.
     """
 
     name: str = ""
@@ -261,6 +263,7 @@ class Variant:
     tolerated: tuple[Tolerance, ...] = ()
     sample: Scenario | None = None
     only: tuple[str, ...] = ()
+    decoded: bool = True
 
     def changes(self, api: str) -> bool:
         """Whether it changes streams of a protocol in a way of its own."""
@@ -270,6 +273,11 @@ class Variant:
     def changes_bytes(self) -> bool:
         """Whether it is about how frames are written, so that it fits some carriers only."""
         return self.bytes is not None or self.content_type is not None
+
+    @property
+    def in_events(self) -> bool:
+        """Whether it may show in decoded events, and not in bytes alone."""
+        return self.decoded and not self.changes_bytes and self.ending == "complete"
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,6 +260,8 @@ class StreamEvents:
             by dots; "" if no event has them.
         finish_path: in the same form, the field of the last event that says how the answer ended,
             where the neutral finish does not follow from it.
+        plan_path: in the same form, the text that a client may take for the model's thoughts about
+            its calls, or for a part of its text.
         mistakes: what of a whole stream is against the form that the API documents: how parts open
             and close, and which event belongs to which.
         ways: every way in which documented clients read a whole answer: all that have one part
@@ -271,6 +273,7 @@ class StreamEvents:
     id_path: str = ""
     model_path: str = ""
     finish_path: str = ""
+    plan_path: str = ""
     mistakes: Callable[[Sequence[Fields]], Iterable[FormMistake]] = lambda _: ()
     ways: Callable[[Sequence[NamedEvent]], Iterable[Way]] = lambda _: ()
 

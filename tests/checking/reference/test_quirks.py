@@ -43,11 +43,6 @@ CASES = [
 ]
 
 
-def _in_events(variant: Variant) -> bool:
-    """Whether a variant shows in decoded events."""
-    return variant.bytes is None and variant.content_type is None
-
-
 every_case = for_all(("quirk", "variant", "api"), CASES)
 
 
@@ -99,7 +94,7 @@ def test_the_outcome_of_a_quirk_in_bytes(quirk, variant, api):
 @pytest.mark.slow
 @for_all(
     ("quirk", "variant", "api"),
-    [case for case in CASES if _in_events(case.values[1])],
+    [case for case in CASES if case.values[1].in_events],
 )
 def test_the_outcome_of_a_quirk_in_events(quirk, variant, api):
     """The outcome is that of the quirk table; broken JSON can only be read as bytes."""

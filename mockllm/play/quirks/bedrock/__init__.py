@@ -328,7 +328,9 @@ QUIRKS: tuple[Quirk, ...] = (
         "bedrock-error-frame",
         samples.TEXT,
         Variant(
-            frames=_error({"error": {"code": "internalError", "message": _MESSAGE}}), as_sent=True
+            frames=_error({"error": {"code": "internalError", "message": _MESSAGE}}),
+            as_sent=True,
+            decoded=False,  # SDKs of AWS raise it, and hand on no event
         ),
     ),
     quirk("bedrock-truncated-frame", samples.TEXT, Variant(bytes=_truncate_end, as_sent=True)),

@@ -66,12 +66,16 @@ def _carrier(context: Context) -> Carrier:
 def _in_middle(
     stream: list[TimedBytes], context: Context, change: Callable[[bytes], bytes]
 ) -> list[TimedBytes]:
-    """Changes the payload of the event in the middle."""
+    """Changes the payload of the event in the middle, or of the last one before the end of the
+    answer: a client may have the finish reason of an end that came as a whole."""
     carrier = _carrier(context)
-    objects = [index for index, timed in enumerate(stream) if _object(timed, carrier) is not None]
+    values = [_object(timed, carrier) for timed in stream]
+    end = end_position(values, context.api)
+    objects = [index for index, value in enumerate(values) if value is not None]
     if not objects:
         return stream
-    middle = objects[len(objects) // 2]
+    before_end = [index for index in objects if end is None or index < end] or objects[:1]
+    middle = min(objects[len(objects) // 2], before_end[-1])
     at, data = stream[middle].at, stream[middle].data
     begin, end = carrier.parts(data)["payload"]
     changed = carrier.repair(data[:begin] + change(data[begin:end]) + data[end:])

@@ -55,6 +55,9 @@ PROTOCOL = WireProtocol(
         map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"citations", "logprobs"})),
         id_path="id",
         ways=ways,
+        # https://docs.cohere.com/reference/chat-stream: "a chain-of-thought style reflection and
+        # plan that the model generates when working with Tools".
+        plan_path="delta.message.tool_plan",
     ),
     fields=records.FieldNames(
         fragments=_TEXT | {"arguments"},
