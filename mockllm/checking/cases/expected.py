@@ -200,9 +200,10 @@ def with_plan_apart(outcome: Outcome, events: Sequence[Any], api: Api) -> Iterat
 
 
 def _only_value(events: Sequence[Any], path: str) -> str | NotKept:
-    """The only value of a field in events; `NOT_KEPT` if there is none, or several."""
-    values = _values_at(events, path)
-    return (values.pop() or NOT_KEPT) if len(values) == 1 else NOT_KEPT
+    """The only value of a field in events, empty ones aside; `NOT_KEPT` if there is none, or
+    several."""
+    values = _values_at(events, path) - {""}
+    return values.pop() if len(values) == 1 else NOT_KEPT
 
 
 def _values_at(events: Sequence[Any], path: str) -> set[str]:

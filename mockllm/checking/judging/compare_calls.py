@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.expected import strings_in
 from mockllm.checking.judging.difference import (
     Difference,
     call_key,
@@ -117,6 +118,8 @@ def _too_many(
     invariant = "arguments-concatenate"
     if {call.id for call in extra} & served_calls(case):
         invariant, certain = "unknown-event", True
+    elif extra and {call.id for call in extra} <= _other_texts(case, expected):
+        invariant = "unknown-event"
     elif repeated:
         invariant = "surface-once"
     elif len(set(ids)) < len(ids):
@@ -137,6 +140,13 @@ def _too_many(
         conclusive=certain,
         alternatives=("arguments-concatenate", "surface-complete"),
     )
+
+
+def _other_texts(case: Case, expected: Sequence[Call]) -> set[str | None]:
+    """The texts of a stream that are no ids of its calls, such as the source of a citation."""
+    values = [] if case.events is None else [value for value, _ in case.events.decoded]
+    ids = {call.id for call in expected}
+    return {text for text in strings_in(values) if text not in ids}
 
 
 def _begins_twice(text: str, calls: Sequence[Call]) -> bool:

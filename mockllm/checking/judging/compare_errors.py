@@ -24,6 +24,8 @@ from mockllm.checking.judging.exceptions import exception_invariant
 from mockllm.checking.judging.stream_reading import open_calls
 from mockllm.checking.outcome import TEXTS, Outcome
 from mockllm.checking.policy import Policy
+from mockllm.wire.protocols import PROTOCOLS
+from mockllm.wire.protocols.values import json_value
 
 
 def from_error(
@@ -95,9 +97,9 @@ def _service_message(case: Case, got: Outcome, policy: Policy) -> Iterator[Diffe
 
 
 def _is_stated(case: Case, text: str, *, whole: bool = False) -> bool:
-    """Whether a text is in a decoded event: some errors have mockllm's wording alone."""
-    events = [] if case.events is None else case.events.decoded
-    return any(_holds(value, text, whole) for value, _ in events)
+    """Whether a text is in an event: some errors have mockllm's wording alone."""
+    frames = PROTOCOLS[case.api].usual.readable(b"".join(case.chunks))
+    return any(_holds(json_value(frame.data), text, whole) for frame in frames)
 
 
 def _holds(value: Any, text: str, whole: bool) -> bool:
@@ -176,4 +178,4 @@ def _texts_before_error(case: Case, got: Outcome, policy: Policy) -> Iterator[Di
                 f"{name} is {format_value(have)}, and only {format_value(whole[-1])} was sent"
             )
             expected = getattr(case.expected, name)
-            yield Difference(name, description, invariant_of_text(expected, have))
+            yield Difference(name, description, invariant_of_text(case, expected, have))

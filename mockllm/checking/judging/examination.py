@@ -12,6 +12,7 @@ from mockllm.checking.rules import FIELDS_OF, INVARIANTS, Verdict
 from mockllm.core.errors import UsageError
 from mockllm.core.text import did_you_mean
 from mockllm.play.quirks import QUIRKS
+from mockllm.scenario.part_model import frame_apis
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +136,22 @@ class Report:
     def broken(self) -> dict[str, list[Failure]]:
         """The failures of each broken invariant, in the order of `INVARIANTS`.
 
-        Failures that are not secondary come first, then the smaller streams.
+        Failures that are not secondary come first, then those of usual streams: without quirks, not
+        written frame by frame, not cut. Of these, the smallest come first.
         """
         broken: dict[str, list[Failure]] = {}
         for name in INVARIANTS:
             failures = [failure for failure in self.failures if failure.invariant == name]
             if failures:
-                broken[name] = sorted(failures, key=lambda f: (f.secondary, f.case.answer.size))
+                broken[name] = sorted(failures, key=_rarity)
         return broken
+
+
+def _rarity(failure: Failure) -> tuple[bool, bool, bool, bool, int]:
+    case = failure.case
+    by_hand = case.api in frame_apis(case.scenario.turns[0].for_api(case.api).reply)
+    is_cut = case.plain is not None
+    return failure.secondary, bool(case.quirk), by_hand, is_cut, case.answer.size
 
 
 # What a policy allows

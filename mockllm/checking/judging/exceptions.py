@@ -146,7 +146,9 @@ def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
     turn = case.scenario.turns[0].for_api(case.api)
     found = list(excluded)
     comments = turn.wire is not None and turn.wire.comments is not None
-    if comments or frame_apis(turn.reply):
+    if comments:
+        found.append("framing-read")
+    if frame_apis(turn.reply):
         found.append("unknown-event")
     calls = case.expected.tool_calls
     if case.malformed:

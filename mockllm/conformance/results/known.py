@@ -7,8 +7,9 @@ that begin with `#` are kept as they are.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import filter as filter_names
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -146,7 +147,8 @@ def updated_text(failing: KnownList, standing: Standing, cases: Sequence[str]) -
     """The text of a list with the cases that fail, and without those that pass.
 
     Comments, reasons and lines of cases that did not run stay as they are. A pattern of which some
-    cases pass is replaced by the others.
+    cases pass is replaced by the others. A quirk whose cases all fail has one new line, and so does
+    a scenario.
 
     Args:
         cases: the names of all cases that there are.
@@ -159,8 +161,32 @@ def updated_text(failing: KnownList, standing: Standing, cases: Sequence[str]) -
             lines.append(known.text)
         else:
             lines += (_list_line(name, known.reason) for name in matched if name not in passing)
-    lines += (_list_line(case.case, _reason(case)) for case in standing.new)
+    lines += _new_lines(standing, cases)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _new_lines(standing: Standing, cases: Sequence[str]) -> Iterator[str]:
+    """Lines with the widest patterns that list nothing but cases that fail."""
+    failing = {case.case for case in (*standing.new, *standing.listed)}
+    covered: set[str] = set()
+    for case in standing.new:
+        if case.case in covered:
+            continue
+        found = ((pattern, filter_names(cases, pattern)) for pattern in _patterns(case.case))
+        pattern, names = next(one for one in found if failing.issuperset(one[1]))
+        covered.update(names)
+        yield _list_line(pattern if len(names) > 1 else case.case, _reason(case))
+
+
+def _patterns(case: str) -> Iterator[str]:
+    """The patterns that list a case, the widest first: its quirk, the variant, the stream however
+    it is cut, the case alone."""
+    stream = case.partition("~")[0]
+    scenario, _, quirk = stream.partition("+")
+    if quirk:
+        of_api = f"{scenario.partition('/')[0]}/*+"
+        yield from (f"{of_api}{quirk.partition(':')[0]}*", f"{of_api}{quirk}*")
+    yield from (f"{stream}*", case)
 
 
 def _list_line(case: str, reason: str) -> str:

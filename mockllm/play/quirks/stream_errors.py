@@ -105,9 +105,10 @@ def _both(make: _Make, *, usual: str = "first", done: bool = True) -> tuple[Vari
 
 
 quirk_of_chat = quirks_of("chat")
+quirk_of_chunks = quirks_of("chat", "completions")
 
 QUIRKS: tuple[Quirk, ...] = (
-    quirks_of("chat", "responses", "anthropic")(
+    quirks_of("chat", "completions", "responses", "anthropic")(
         "err-in-stream",
         TEXT,
         *_both(_event({"error": UPSTREAM})),
@@ -134,7 +135,7 @@ QUIRKS: tuple[Quirk, ...] = (
         ),
     ),
     quirk_of_chat("err-with-choices", TEXT, *_both(_with_choices, usual="later")),
-    quirk_of_chat(
+    quirk_of_chunks(
         "err-event-line",
         TEXT,
         *_both(_event({"error": REFUSED}, "error"), usual="later", done=False),
@@ -144,5 +145,5 @@ QUIRKS: tuple[Quirk, ...] = (
             expected=end_in_error(_stream_error(BARE)),
         ),
     ),
-    quirk_of_chat("err-object-error", TEXT, *_both(_event(PLAIN))),
+    quirk_of_chunks("err-object-error", TEXT, *_both(_event(PLAIN))),
 )

@@ -262,6 +262,7 @@ class StreamEvents:
             where the neutral finish does not follow from it.
         plan_path: in the same form, the text that a client may take for the model's thoughts about
             its calls, or for a part of its text.
+        has_finals: whether an event may repeat a whole text that came in fragments before.
         mistakes: what of a whole stream is against the form that the API documents: how parts open
             and close, and which event belongs to which.
         ways: every way in which documented clients read a whole answer: all that have one part
@@ -274,6 +275,7 @@ class StreamEvents:
     model_path: str = ""
     finish_path: str = ""
     plan_path: str = ""
+    has_finals: bool = False
     mistakes: Callable[[Sequence[Fields]], Iterable[FormMistake]] = lambda _: ()
     ways: Callable[[Sequence[NamedEvent]], Iterable[Way]] = lambda _: ()
 

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from mockllm.checking import Delta, Outcome, Policy, cases, check, examine, examine_bodies
+from examples.accumulators import AnthropicAccumulator
+from mockllm.checking import (
+    Delta,
+    Outcome,
+    Policy,
+    case_specs,
+    cases,
+    check,
+    examine,
+    examine_bodies,
+)
 from mockllm.checking.cases.build import case
 from mockllm.checking.reports.check import report_text, reproduction, shrunk
 from mockllm.core.errors import UsageError
@@ -213,3 +223,21 @@ def test_the_cases_call_a_tool_that_was_not_offered() -> None:
     assert found
     assert examine(OfferedToolsOnly, found, Policy(unknown_tool="error")).good
     assert set(examine(Naive, found, Policy(unknown_tool="skip")).broken()) == {"unknown-tool"}
+
+
+class LastFragmentOnly(AnthropicAccumulator):
+    """Writes `=` where `+=` is meant."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        if payload.get("delta", {}).get("type") == "text_delta" and not self._answer.failed:
+            self._answer._texts["text"].clear()
+        return super().feed(payload, event)
+
+
+def test_the_plain_case_of_an_invariant_comes_first() -> None:
+    """Not the smallest one, which has a rare form of a block and is written by hand."""
+    specs = case_specs("anthropic", variations=2, level="payloads")
+    failures = examine(LastFragmentOnly, (spec.compile() for spec in specs)).broken()
+    first, *others = failures["text-accumulates"]
+    assert first.case.name == "anthropic/sample-text"
+    assert min(one.case.answer.size for one in others) < first.case.answer.size

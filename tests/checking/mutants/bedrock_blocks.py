@@ -149,3 +149,34 @@ class CachedTokensNotCounted(BedrockAccumulator):
 class UsageNeedsEveryField(BedrockAccumulator):
     def _count_tokens(self, usage: Object) -> None:
         super()._count_tokens({"inputTokens": usage["inputTokens"], **usage})
+
+
+class WrittenTokensLost(BedrockAccumulator):
+    def _count_tokens(self, usage: Object) -> None:
+        super()._count_tokens({**usage, "cacheWriteInputTokens": 0})
+
+
+class WrittenTokensAreCached(BedrockAccumulator):
+    def _count_tokens(self, usage: Object) -> None:
+        read, written = (count(usage.get(f"cache{name}InputTokens")) or 0 for name in _CACHE)
+        counts = {"cacheReadInputTokens": read + written, "cacheWriteInputTokens": 0}
+        super()._count_tokens({**usage, **counts} if usage else usage)
+
+
+_CACHE = ("Read", "Write")
+
+
+class StopNeedsAnIndex(BedrockAccumulator):
+    def _content(self, name: str, index: int, value: Object) -> None:
+        if name == "contentBlockStop":
+            index = value["contentBlockIndex"]
+        super()._content(name, index, value)
+
+
+class StopWithoutIndexDropsTheCall(BedrockAccumulator):
+    def _content(self, name: str, index: int, value: Object) -> None:
+        if name == "contentBlockStop" and "contentBlockIndex" not in value:
+            for call in self._calls.values():
+                call.closed = True
+            self._calls.clear()
+        super()._content(name, index, value)

@@ -328,3 +328,23 @@ class ArrayUnknown(Reader):
     def _plain_body(self, body: str) -> None:
         if not body.lstrip().startswith("["):
             super()._plain_body(body)
+
+
+class CohereNameStays(Reader):
+    api = "cohere"
+
+    def _dispatch(self) -> Delta | None:
+        name = self._event
+        data = "\n".join(self._data)
+        if data.startswith("{") and name and f'"{name}"' not in data:
+            self._data.clear()
+        delta = super()._dispatch()
+        self._event = name
+        return delta
+
+
+class ReadsBehindDone(Reader):
+    api = "completions"
+
+    def _is_sentinel(self, data: str) -> bool:
+        return data.strip() == "[DONE]"

@@ -529,3 +529,34 @@ class IdMadeUp(_Seen):
 class GroqUsageUnknown(ChatAccumulator):
     def _usage(self, chunk: Object) -> None:
         super()._usage({key: value for key, value in chunk.items() if key != "x_groq"})
+
+
+class FinishOfAnyChoice(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        delta = super().feed(payload, event)
+        for choice in mapping(payload).get("choices") or []:
+            if choice.get("finish_reason") and not self._answer.failed:
+                self._answer.finish = choice["finish_reason"]
+        return delta
+
+
+class LastModelCounts(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        delta = super().feed(payload, event)
+        self._answer.model = mapping(payload).get("model", self._answer.model)
+        return delta
+
+
+class LastIdCounts(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        delta = super().feed(payload, event)
+        self._answer.id = mapping(payload).get("id", self._answer.id)
+        return delta
+
+
+class CachedAreWritten(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        usage = outcome.usage
+        written = usage and replace(usage, cache_written=usage.cached)
+        return replace(outcome, usage=written)

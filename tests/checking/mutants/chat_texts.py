@@ -343,3 +343,41 @@ class OpeningTagDropped(ChatAccumulator):
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return replace(outcome, text=outcome.text.replace("<think>", ""))
+
+
+class PartIsText(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        content = delta.get("content")
+        if isinstance(content, list):
+            kept = (
+                part if "type" not in part or "text" in part["type"] else str(part)
+                for part in content
+            )
+            texts = (part if isinstance(part, str) else part.get("text", "") for part in kept)
+            delta = {**delta, "content": "".join(texts)}
+        super()._delta(delta)
+
+
+class PartNeedsAText(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        if isinstance(delta.get("content"), list):
+            _texts = [part["text"] for part in delta["content"] if part["type"] != "thinking"]
+        super()._delta(delta)
+
+
+class TextBesideImagesLost(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        super()._delta({**delta, "content": None} if delta.get("images") else delta)
+
+
+class SummariesLost(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        details = [one for one in delta.get("reasoning_details") or [] if "summary" not in one]
+        super()._delta({**delta, "reasoning_details": details})
+
+
+class TokensOfLogprobsAreText(ChatAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        super()._choice(choice, failing=failing)
+        for token in mapping(choice.get("logprobs")).get("content") or []:
+            self._answer.add("text", token["token"])

@@ -87,3 +87,38 @@ class BilledUnitsAreTheUsage(CohereAccumulator):
 class UnknownEventRaises(CohereAccumulator):
     def _other(self, value: Object) -> None:
         raise ValueError(f"unknown event {value.get('type')}")
+
+
+class EndOfInputIsTheEnd(CohereAccumulator):
+    def close(self) -> None:
+        self._answer.complete = self._answer.complete or not self._answer.failed
+        super().close()
+
+
+class EventLineIsRequired(CohereAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        return super().feed(payload, event) if event else None
+
+
+class CitationIsACall(CohereAccumulator):
+    def _other(self, value: Object) -> None:
+        cited = mapping(mapping(mapping(value.get("delta")).get("message")).get("citations"))
+        for source in cited.get("sources") or []:
+            if source.get("type") == "tool":
+                call = self._answer.open(99, id=str(source["id"]), name="get_weather")
+                self._answer.surface(call)
+        super()._other(value)
+
+
+class CitedTextIsText(CohereAccumulator):
+    def _other(self, value: Object) -> None:
+        cited = mapping(mapping(mapping(value.get("delta")).get("message")).get("citations"))
+        self._answer.add("text", string(cited.get("text")))
+        super()._other(value)
+
+
+class TokensOfLogprobsAreText(CohereAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        super().feed(payload, event)
+        self._answer.add("text", string(mapping(mapping(payload).get("logprobs")).get("text")))
+        return self._answer.delta()

@@ -257,3 +257,11 @@ class UnknownToolDropsAllCalls:
         outcome = super().outcome()
         known = all(call.name in self.offered for call in outcome.tool_calls)
         return outcome if known or not self.offered else replace(outcome, tool_calls=())
+
+
+class WholeNumbersLoseTheirPoint:
+    def outcome(self) -> Outcome:
+        return with_leaves(
+            super().outcome(),
+            lambda leaf: int(leaf) if isinstance(leaf, float) and leaf.is_integer() else leaf,
+        )

@@ -83,3 +83,51 @@ class EndOfInputIsTheEnd(CompletionsAccumulator):
     def close(self) -> None:
         self._answer.complete = self._answer.complete or not self._answer.failed
         super().close()
+
+
+class ErrorObjectIgnored(CompletionsAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        is_error = mapping(payload).get("object") == "error"
+        return None if is_error else super().feed(payload, event)
+
+
+class NamedErrorIgnored(CompletionsAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        return None if event == "error" else super().feed(payload, event)
+
+
+class NullUsageErases(CompletionsAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        delta = super().feed(payload, event)
+        if "usage" in payload and payload["usage"] is None:
+            self._answer.usage = None
+        return delta
+
+
+class TextBehindTheFinishLost(CompletionsAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        if not self._answer.complete:
+            super()._choice(choice, failing=failing)
+
+
+class FinishOfAnyChoice(CompletionsAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        delta = super().feed(payload, event)
+        for choice in mapping(payload).get("choices") or []:
+            if choice.get("finish_reason") and not self._answer.failed:
+                self._answer.finish = choice["finish_reason"]
+        return delta
+
+
+class LastModelCounts(CompletionsAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        delta = super().feed(payload, event)
+        self._answer.model = mapping(payload).get("model", self._answer.model)
+        return delta
+
+
+class TokensOfLogprobsAreText(CompletionsAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        super()._choice(choice, failing=failing)
+        for token in mapping(choice.get("logprobs")).get("tokens") or []:
+            self._answer.add("text", token)

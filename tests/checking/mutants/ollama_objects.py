@@ -109,3 +109,36 @@ class EndOfInputIsTheEnd(OllamaAccumulator):
     def close(self) -> None:
         self._answer.complete = self._answer.complete or not self._answer.failed
         super().close()
+
+
+class NullArgumentsDropTheCall(OllamaAccumulator):
+    def _call(self, value: Object) -> None:
+        if mapping(value.get("function")).get("arguments") is not None:
+            super()._call(value)
+
+
+class NullArgumentsAreText(OllamaAccumulator):
+    def _call(self, value: Object) -> None:
+        function = mapping(value.get("function"))
+        arguments = json.dumps(function.get("arguments"))
+        super()._call({**value, "function": {**function, "arguments": arguments}})
+
+
+class TextOfTheLastObjectLost(OllamaAccumulator):
+    def _object(self, value: Object) -> None:
+        last = value.get("done") or value.get("done_reason")
+        super()._object(_with_message(value, content="") if last else value)
+
+
+class ImagesRaise(OllamaAccumulator):
+    def _object(self, value: Object) -> None:
+        if mapping(value.get("message")).get("images"):
+            raise ValueError("unknown field images")
+        super()._object(value)
+
+
+class TokensOfLogprobsAreText(OllamaAccumulator):
+    def _object(self, value: Object) -> None:
+        super()._object(value)
+        for token in map(mapping, sequence(value.get("logprobs"))):
+            self._answer.add("text", string(token.get("token")))

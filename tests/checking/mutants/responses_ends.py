@@ -415,3 +415,13 @@ class TextPassedOnAtTheEnd(ResponsesAccumulator):
             return replace(delta or Delta(), text=held)
         self.__dict__["held"] = held
         return delta and replace(delta, text="")
+
+
+class FinalTextIgnored(ResponsesAccumulator):
+    def _fill_from_response(self, output: list[Any]) -> None:
+        super()._fill_from_response([one for one in output if one.get("type") != "message"])
+
+
+class FinalCallsIgnored(ResponsesAccumulator):
+    def _fill_from_response(self, output: list[Any]) -> None:
+        super()._fill_from_response([one for one in output if one.get("type") != "function_call"])

@@ -79,6 +79,28 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         read_known(tmp_path / "bytes")
 
 
+def test_update_writes_one_line_for_a_mistake(tmp_path: Path) -> None:
+    """A quirk whose cases all fail is one pattern, a variant or a stream likewise; a pattern lists
+    nothing that is right."""
+    cases = [
+        *(row(f"chat/{name}+chat-ids:{kind}", "wrong") for name in "ab" for kind in "xy"),
+        row("chat/a+chat-names:x", "wrong"),
+        row("chat/b+chat-names:x~cut1", "wrong"),
+        row("chat/a+chat-names:y"),
+        row("chat/b", "wrong"),
+        row("chat/b~cut1", "wrong"),
+        row("chat/a"),
+        row("chat/a~cut1", "wrong"),
+    ]
+    known = listed(tmp_path, "")
+    every = [case.case for case in cases]
+    text = updated_text(known, Standing.of(cases, known, KnownList()), every)
+    patterns = [line.partition("  #")[0] for line in text.splitlines()]
+    assert patterns == ["chat/*+chat-ids*", "chat/*+chat-names:x*", "chat/b*", "chat/a~cut1"]
+    again = listed(tmp_path, text)
+    assert Standing.of(cases, again, KnownList()).good
+
+
 def test_update_keeps_comments_and_reasons(tmp_path: Path) -> None:
     """Lines of cases that pass go, new mistakes follow, everything else stays as it is."""
     text = (

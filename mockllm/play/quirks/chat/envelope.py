@@ -264,7 +264,8 @@ def _second_choice(choice: chunks.Choice) -> Item:
     )
     (fields,) = item.data["choices"]
     fields["index"] = 1
-    fields["finish_reason"] = choice.fields.get("finish_reason")
+    # Another one, which shows a client that takes it for that of the answer.
+    fields["finish_reason"] = choice.fields.get("finish_reason") and "length"
     return item
 
 

@@ -136,7 +136,10 @@ def _two_choices(items: list[Item], context: Context, *, first: bool) -> list[It
 def _second(item: Item) -> Item:
     other = item.copy()
     (choice,) = other.data["choices"]
-    choice.update(index=1, text=choice["text"] and f"({choice['text']})", logprobs=None)
+    # Its finish is another one, too: a client may take it for that of the answer.
+    finish = choice["finish_reason"] and "length"
+    text = choice["text"] and f"({choice['text']})"
+    choice.update(index=1, text=text, logprobs=None, finish_reason=finish)
     return other
 
 

@@ -41,6 +41,7 @@ PROTOCOL = WireProtocol(
         answer=lambda value: value.get("type") in ("RUN_STARTED", "RUN_ERROR"),
     ),
     events=records.StreamEvents(
+        has_finals=True,
         is_end=lambda event: bool(event.get("error")) or string(event.get("type")) in ENDINGS,
         map_text=mapped_text(_is_text, frozenset({"input"})),
         finish_path="outcome.type",

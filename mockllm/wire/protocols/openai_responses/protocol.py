@@ -66,6 +66,7 @@ PROTOCOL = WireProtocol(
         identity=records.identity_in("response"),
     ),
     events=records.StreamEvents(
+        has_finals=True,
         is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
         map_text=mapped_text(_is_text, frozenset({"input", "logprobs", "tools"})),
         id_path="response.id",
