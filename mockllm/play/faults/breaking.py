@@ -13,9 +13,9 @@ from mockllm.core.jsontext import json_bytes
 from mockllm.play.faults.places import HEADERS, PlaceFinder, in_plain_body, no_place, seen_events
 from mockllm.play.faults.strikes import (
     Strike,
+    carrier_mismatch,
     end_of,
     error_kind,
-    misplaced,
     pace,
     place_of,
     socket_end,
@@ -34,7 +34,7 @@ def break_answer(
     A fault whose place the answer does not reach changes nothing; `missed` is why.
     """
     for fault in faults:
-        reason = misplaced(fault, around.on_socket)
+        reason = carrier_mismatch(fault, around.on_socket)
         if reason:
             answer = _with_miss(answer, fault, reason)
         else:

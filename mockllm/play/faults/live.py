@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mockllm.play.faults.places import HEADERS, PlaceFinder
-from mockllm.play.faults.strikes import Strike, misplaced, pace, place_of, strike_of
+from mockllm.play.faults.strikes import Strike, carrier_mismatch, pace, place_of, strike_of
 from mockllm.play.faults.transmission import Circumstances
 from mockllm.scenario.fault_model import Fault
 
@@ -22,7 +22,7 @@ def is_live(faults: tuple[Fault, ...]) -> bool:
     if len(faults) != 1:
         return False
     (fault,) = faults
-    if misplaced(fault, on_socket=False):
+    if carrier_mismatch(fault, on_socket=False):
         return False
     at_place = fault.name in ("cut", "stall", "error") and place_of(fault) != HEADERS
     return at_place or fault.name == "drip"

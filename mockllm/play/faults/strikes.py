@@ -88,7 +88,7 @@ def socket_end(before: SocketFault, fault: Fault) -> SocketFault:
 _OF_HTTP = "content-type", "gzip", "checksum", "prelude-checksum"
 
 
-def misplaced(fault: Fault, on_socket: bool) -> str:
+def carrier_mismatch(fault: Fault, on_socket: bool) -> str:
     """Why a fault cannot be one of an answer over HTTP, or over a WebSocket; "" where it can."""
     if fault.name == "handshake":
         return "the request opens no WebSocket"

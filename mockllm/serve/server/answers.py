@@ -76,7 +76,8 @@ class Answers:
             RequestError: nobody may answer.
         """
         if context.play is not None:
-            return await self._deferred.play(self, context.session, context.play)
+            played = await self._deferred.play(self, context.session, context.play)
+            return self._sources.plain.without_faults(played, context.arrival.headers)
         arrival, player, proxy = context.arrival, context.player, context.proxy
         forwards_all = proxy is not None and proxy.forwards_all
         plain = self._sources.plain

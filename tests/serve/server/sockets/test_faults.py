@@ -405,3 +405,22 @@ def test_a_talk_goes_on_after_a_close(serve):
         assert until_closed(socket)[1].code == 1012
     with opened(served.url) as socket:
         assert answer(socket)[-1]["type"] == "response.completed"
+
+
+def test_a_route_says_that_it_has_no_faults(serve):
+    """Its session is written message by message; a fault of a header is not left out in silence."""
+    served = serve("""
+scenario: live
+route: GET /live
+socket: text
+turns:
+  - service: [{json: {type: hello}}]
+""")
+    for fault in ("handshake:status=426", "cut:after=1 event,code=1011"):
+        headers = {"x-mockllm-fault": fault}
+        with opened(served.url, "/live", additional_headers=headers) as socket:
+            assert receive(socket) == {"type": "hello"}
+    problems = [entry["problems"] for entry in served.journal()]
+    assert problems
+    for told in problems:
+        assert told == ["a fault did not strike: the route calls no model"]
