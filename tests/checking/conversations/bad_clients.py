@@ -508,12 +508,15 @@ _SYSTEM = {
     "responses": {"instructions": "Be brief."},
     "anthropic": {"system": "Be brief."},
     "gemini": {"systemInstruction": {"parts": [{"text": "Be brief."}]}},
+    "live": {"systemInstruction": {"parts": [{"text": "Be brief."}]}},
     "bedrock": {"system": [{"text": "Be brief."}]},
 }
 
 
 def with_system(given, api):
     """A request with a system prompt."""
+    if api == "realtime":
+        return {**given, "session": {**given["session"], "instructions": "Be brief."}}
     if api in _SYSTEM:
         return {**given, **_SYSTEM[api]}
     system = {"role": "system", "content": "Be brief."} | ({"id": "s"} if api == "agui" else {})
@@ -584,10 +587,10 @@ BAD = {
 }
 
 EXCEPT = {
-    empty_arguments: ("agui", "gemini"),
-    an_opaque_value_left_out: ("chat", "agui", "cohere", "ollama", "realtime"),
+    empty_arguments: ("agui", "gemini", "live"),
+    an_opaque_value_left_out: ("chat", "agui", "cohere", "ollama", "realtime", "live"),
     an_image_left_out: tuple(api for api in PROTOCOLS if api != "gemini"),
 }
 """The APIs in which a client does not break the invariant: AG-UI streams an empty text for no
-arguments, and Gemini refuses it, so that the request is not valid; Chat Completions, AG-UI,
-Cohere and Ollama require no opaque values, and Gemini alone has images in its history."""
+arguments, Gemini refuses it, so that the request is not valid, and Live has arguments as JSON; Chat
+Completions, AG-UI, Cohere, Ollama, Realtime and Live require no opaque values, and Gemini alone has images in its history."""

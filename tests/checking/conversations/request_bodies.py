@@ -239,6 +239,15 @@ def _realtime(items: Sequence[Item]) -> Json:
     return {"model": "gpt-realtime", "session": _SESSION, "items": written}
 
 
+def _live(items: Sequence[Item]) -> Json:
+    config = {"responseModalities": ["TEXT"]}
+    return {
+        "model": "models/gemini-live",
+        "generationConfig": config,
+        "turns": _gemini(items)["contents"],
+    }
+
+
 _SESSION = {"type": "realtime", "output_modalities": ["text"]}
 
 
@@ -257,6 +266,7 @@ _WRITE: dict[str, Callable[[Sequence[Item]], Json]] = {
     "cohere": _chat,
     "bedrock": _bedrock,
     "realtime": _realtime,
+    "live": _live,
 }
 
 
@@ -272,6 +282,7 @@ _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     },
     "anthropic": lambda names: {"tools": _tool_definitions(names, "input_schema")},
     "gemini": lambda names: {"tools": [{"functionDeclarations": _tool_definitions(names)}]},
+    "live": lambda names: {"tools": [{"functionDeclarations": _tool_definitions(names)}]},
     "agui": lambda names: {"tools": _tool_definitions(names)},
     "ollama": _functions,
     "cohere": _functions,
