@@ -424,3 +424,60 @@ turns:
     assert problems
     for told in problems:
         assert told == ["a fault did not strike: the route calls no model"]
+
+
+REALTIME = [
+    {"type": "session.update", "session": {"type": "realtime", "output_modalities": ["text"]}},
+    {
+        "type": "conversation.item.create",
+        "item": {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": "a"}],
+        },
+    },
+    {"type": "response.create"},
+]
+LIVE = [
+    {"setup": {"model": "models/m", "generationConfig": {"responseModalities": ["TEXT"]}}},
+    {
+        "clientContent": {
+            "turns": [{"parts": [{"text": "a"}], "role": "user"}],
+            "turnComplete": True,
+        }
+    },
+]
+VOICES = [
+    ("/v1/realtime?model=m", REALTIME),
+    ("/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k", LIVE),
+]
+
+
+@pytest.mark.parametrize(("path", "said"), VOICES, ids=["realtime", "live"])
+def test_other_apis_over_sockets(serve, path, said):
+    """A close frame, the service's own end, and an opening that is refused."""
+    served = serve("""
+scenario: talk
+match: any
+turns: [{reply: {text: one two three, split: words}, repeat: true}]
+""")
+    counts = []
+    for fault, code in (
+        ("cut:after=3 events,code=4001", 4001),
+        ("cut:after=3 events,end=expired", 0),
+    ):
+        headers = {"x-mockllm-fault": fault}
+        with opened(served.url, path, additional_headers=headers) as socket:
+            for message in said:
+                socket.send(json.dumps(message))
+            messages, closed = until_closed(socket)
+            counts.append(len(messages))
+            assert code in (0, closed.code)
+    assert counts[0] >= 3
+    assert {entry["struck"] is not None for entry in served.journal()} == {True}
+    headers = {"x-mockllm-fault": "handshake:status=503"}
+    with (
+        pytest.raises(InvalidStatus, match="503"),
+        opened(served.url, path, additional_headers=headers),
+    ):
+        pass
