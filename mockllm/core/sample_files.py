@@ -64,20 +64,6 @@ def tone(frequency: int, milliseconds: int) -> bytes:
     return (wave * (size // len(wave) + 1))[:size]
 
 
-def speech(text: str, *, silent: bool, seed: str) -> list[bytes]:
-    """A text as sound, 40 ms for each character, in pieces of 100 ms with samples like those of
-    `tone`.
-
-    Args:
-        silent: whether it has no tone, whose height is derived from the seed and the text.
-    """
-    milliseconds = 40 * len(text)
-    frequency = 200 + derive_int(seed, "pitch", text, below=200)
-    size = 2 * RATE // 10
-    whole = bytes(2 * RATE * milliseconds // 1000) if silent else tone(frequency, milliseconds)
-    return [whole[at : at + size] for at in range(0, len(whole), size)]
-
-
 def wav(samples: bytes) -> bytes:
     """A WAV file of samples as `tone` gives them."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, RATE, 2 * RATE, 2, 16)

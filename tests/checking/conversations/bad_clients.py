@@ -593,4 +593,5 @@ EXCEPT = {
 }
 """The APIs in which a client does not break the invariant: AG-UI streams an empty text for no
 arguments, Gemini refuses it, so that the request is not valid, and Live has arguments as JSON; Chat
-Completions, AG-UI, Cohere, Ollama, Realtime and Live require no opaque values, and Gemini alone has images in its history."""
+Completions, AG-UI, Cohere, Ollama, Realtime and Live require no opaque values, and Gemini alone has
+images in its history."""

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
-from mockllm.core.sample_files import speech
 from mockllm.core.seeded import derive
+from mockllm.core.sound import spoken
 from mockllm.core.timeline import expand
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.wire.protocols.base import Reply
@@ -73,9 +73,8 @@ class Encoder:
         self._heard = True
         asked = self._options.transcribed
         words = [_content(outputTranscription={"text": text})] if asked else []
-        if self._reply.speech == "none":
-            return words
-        sound = speech(text, silent=self._reply.speech == "silence", seed=self._reply.seed)
+        seed = derive(self._reply.seed, text)
+        sound = spoken(text, "audio/pcm", self._reply.speech, seed)
         return [*words, *(_part(write_media(fields.SPEECH, piece)) for piece in sound)]
 
     def _media(self, event: ev.MediaDelta) -> list[Frame]:

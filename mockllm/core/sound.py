@@ -1,4 +1,4 @@
-"""Sound of the right length in the formats of the API. Nothing is synthesised: a tone, or silence.
+"""The sound of a text, of the right length in a format. Nothing is synthesised: a tone, or silence.
 
 https://platform.openai.com/docs/guides/realtime-conversations#audio-formats
 """
