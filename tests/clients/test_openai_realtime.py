@@ -1,4 +1,4 @@
-"""Realtime with the official `openai` client (sync, async, Azure's), with `openai-agents` and with
+"""Realtime with the official `openai` clients (sync, async, Azure's, for Node), `openai-agents` and
 Pydantic AI: text, tools and sound."""
 
 from __future__ import annotations
@@ -6,6 +6,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
 
 import openai
 import pytest
@@ -280,3 +284,34 @@ def test_pydantic_ai(server):
 
     names, messages = asyncio.run(talk())
     assert "coat" in str(messages), (names, messages)
+
+
+FOLDER = Path(__file__).parent / "sdks"
+NODE = shutil.which("node")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    NODE is None or not (FOLDER / "node_modules" / "openai").is_dir(),
+    reason="Node or openai is not installed: run `npm install` in sdks/",
+)
+def test_node_over_tls(tmp_path):
+    """The SDK for Node dials TLS alone, and trusts the authority of the server."""
+    assert NODE is not None
+    with ServerThread(loads(PHONE), ServerOptions(speed=0, tls=True)) as secured:
+        authority = secured.server.authority
+        assert authority is not None
+        bundle = tmp_path / "authority.pem"
+        bundle.write_bytes(authority.trust_bundle(""))
+        done = subprocess.run(
+            [NODE, str(FOLDER / "realtime.mjs"), secured.url, "The weather?", "Bye"],
+            env=os.environ | {"NODE_EXTRA_CA_CERTS": str(bundle)},
+            capture_output=True,
+            text=True,
+            timeout=GIVE_UP,
+        )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert (seen["text"], seen["error"]) == ("It rains. Take a coat.All right.", None)
+    assert seen["types"].count("response.done") == 3
+    assert seen["types"].count("response.function_call_arguments.delta") > 1
