@@ -200,10 +200,11 @@ def with_plan_apart(outcome: Outcome, events: Sequence[Any], api: Api) -> Iterat
 
 
 def _only_value(events: Sequence[Any], path: str) -> str | NotKept:
-    """The only value of a field in events, empty ones aside; `NOT_KEPT` if there is none, or
-    several."""
-    values = _values_at(events, path) - {""}
-    return values.pop() if len(values) == 1 else NOT_KEPT
+    """The only value of a field in events; `NOT_KEPT` if there is none, or several. An empty
+    one behind it is none: a client that takes that one has lost the value."""
+    found = list(_texts_at(events, path))
+    values = set(found) - {""}
+    return found[0] if len(values) == 1 and found[0] else NOT_KEPT
 
 
 def _values_at(events: Sequence[Any], path: str) -> set[str]:

@@ -145,7 +145,7 @@ def _too_many(
 def _other_texts(case: Case, expected: Sequence[Call]) -> set[str | None]:
     """The texts of a stream that are no ids of its calls, such as the source of a citation."""
     values = [] if case.events is None else [value for value, _ in case.events.decoded]
-    ids = {call.id for call in expected}
+    ids = {call.id for call in (*expected, *case.expected.tool_calls)}
     return {text for text in strings_in(values) if text not in ids}
 
 

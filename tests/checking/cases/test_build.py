@@ -38,7 +38,7 @@ def test_a_reader_that_discards_the_last_event_is_tolerated(api, sample) -> None
     """sse-no-final-blank: the tolerated outcome is that of a reader that follows the
     specification; where the event had the finish, the reader reports a cut."""
     odd = case(sample, api, quirk="sse-no-final-blank")
-    (tolerated,) = odd.tolerated
+    tolerated, *_ = odd.tolerated  # others may keep a plan apart
     turn = _turn_of(odd.chunks, api)
     assert (tolerated.text, tolerated.reasoning) == (turn.text, turn.reasoning)
     assert [call.name for call in tolerated.tool_calls] == [call.name for call in turn.tool_calls]

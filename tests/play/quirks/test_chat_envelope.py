@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mockllm.core.turn import Text, ToolCall, Turn
@@ -59,8 +61,9 @@ def checked(start: int, end: int) -> str:
 
 
 def second(each: str) -> str:
-    """The same chunk for the second choice."""
-    return each.replace('"choices":[{"index":0', '"choices":[{"index":1')
+    """The same chunk for the second choice, which ends for another reason."""
+    other = each.replace('"choices":[{"index":0', '"choices":[{"index":1')
+    return re.sub('"finish_reason":"[a-z_]+"', '"finish_reason":"length"', other)
 
 
 BYE = second(chunk('{"content":"Bye"}'))

@@ -72,7 +72,7 @@ def test_choices() -> None:
     """compl-no-choices: [] or null; compl-n-choices: a second choice, before or behind."""
     assert choices(played("compl-no-choices", "empty")) == [HEL, LO, FINISH, [], *END]
     assert choices(played("compl-no-choices", "null")) == [HEL, LO, FINISH, None, None, "[DONE]"]
-    other = [(1, "(Hel)", None), (1, "(lo)", None), (1, "", "stop")]
+    other = [(1, "(Hel)", None), (1, "(lo)", None), (1, "", "length")]
     pairs = list(zip([HEL, LO, FINISH], other, strict=True))
     behind = [choice for pair in pairs for choice in pair]
     before = [choice for pair in pairs for choice in reversed(pair)]
