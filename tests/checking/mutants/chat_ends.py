@@ -540,13 +540,6 @@ class FinishOfAnyChoice(ChatAccumulator):
         return delta
 
 
-class LastModelCounts(ChatAccumulator):
-    def feed(self, payload: Any, event: str | None = None) -> Any:
-        delta = super().feed(payload, event)
-        self._answer.model = mapping(payload).get("model", self._answer.model)
-        return delta
-
-
 class LastIdCounts(ChatAccumulator):
     def feed(self, payload: Any, event: str | None = None) -> Any:
         delta = super().feed(payload, event)
