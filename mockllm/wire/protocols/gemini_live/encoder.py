@@ -14,7 +14,6 @@ from itertools import pairwise
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
-from mockllm.core.sound import spoken
 from mockllm.core.timeline import expand
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.wire.protocols.base import Reply
@@ -22,6 +21,7 @@ from mockllm.wire.protocols.custom_calls import with_functions
 from mockllm.wire.protocols.gemini_common import arguments_of, wire, write_media
 from mockllm.wire.protocols.gemini_live import API, fields
 from mockllm.wire.protocols.records import Fields, Json
+from mockllm.wire.protocols.sound import spoken
 from mockllm.wire.protocols.values import json_object, mapping, value_or_text
 
 

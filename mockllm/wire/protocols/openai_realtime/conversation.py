@@ -14,7 +14,6 @@ from typing import Any
 
 from mockllm.core.errors import RequestError
 from mockllm.core.seeded import derive
-from mockllm.core.sound import Format, format_of
 from mockllm.core.text import shorten
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.openai_common import bad_value, invalid_type, missing
@@ -23,6 +22,7 @@ from mockllm.wire.protocols.openai_realtime.dialects import AS_IT_IS, dialect_of
 from mockllm.wire.protocols.openai_realtime.items import check_item, follow
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.sockets import Ask, Close, Heard, Interrupt, Listen, Opening, Step
+from mockllm.wire.protocols.sound import Format, format_of
 from mockllm.wire.protocols.values import mapping, string
 
 _LEAST = 100

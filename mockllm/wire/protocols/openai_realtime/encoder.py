@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mockllm.core import events as ev
-from mockllm.core import sound
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import ToolCall, Turn
+from mockllm.wire.protocols import sound
 from mockllm.wire.protocols.base import Reply, dumps
 from mockllm.wire.protocols.custom_calls import function
 from mockllm.wire.protocols.openai_realtime import API, objects
