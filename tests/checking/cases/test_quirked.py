@@ -7,10 +7,10 @@ import pytest
 from mockllm.checking.cases.build import changes
 from mockllm.checking.cases.compile import case_specs, cases
 from mockllm.checking.cases.scenarios import PLAIN
-from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.cases import for_all
 
-every_api = for_all("api", PROTOCOLS)
+every_api = for_all("api", OVER_HTTP)
 every_level = for_all("level", ["payloads", "bytes"])
 
 
