@@ -222,6 +222,7 @@ def frame(
     retry: int | None = None,
     comment: str | None = None,
     raw: str | None = None,
+    first: bool | None = None,
 ) -> Part:
     """One frame that is sent verbatim.
 
@@ -230,13 +231,12 @@ def frame(
         api: the protocol over which it is sent; others leave it out.
         comment: the text of a comment, instead of data.
         raw: the text of the whole frame, instead of the others.
+        first: whether it is sent before the first event of the API.
     """
     lines = {"data": data, "event": event, "id": id, "retry": retry}
     keys = {**lines, "comment": comment, "raw": raw}
-    return {
-        "frame": {key: value for key, value in keys.items() if value is not None},
-        "api": api,
-    }
+    written = {key: value for key, value in keys.items() if value is not None}
+    return _part({"frame": written, "api": api}, first=first)
 
 
 def error(message: str | None = None, *, type: str | None = None, code: str | None = None) -> Part:

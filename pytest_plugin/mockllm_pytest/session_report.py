@@ -102,8 +102,8 @@ def judge(
         tuple(mistake.text for mistake in kept),
         format_exchanges(session.name, list(session.journal), scenarios),
         _marker(mark, kept),
-        remarks,
-        changed,
+        remarks=remarks,
+        changed=changed,
     )
 
 

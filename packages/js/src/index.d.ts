@@ -129,7 +129,7 @@ export function interleaved(parts: readonly Part[], order: readonly number[]): P
 export function pause(duration: Duration): Part;
 
 /** One server-sent event that is sent verbatim over one API. */
-export function frame(api: string, fields: FrameFields): Part;
+export function frame(api: string, fields: FrameFields, options?: { first?: boolean }): Part;
 
 /** An error inside the stream, which ends it. */
 export function error(message?: string, options?: StreamErrorOptions): Part;

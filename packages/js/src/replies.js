@@ -32,7 +32,8 @@ export const interleaved = (parts, order) => ({ interleaved: [...parts], order: 
 
 export const pause = (duration) => ({ pause: duration });
 
-export const frame = (api, fields) => ({ frame: defined(fields), api });
+export const frame = (api, fields, options = {}) =>
+  defined({ frame: defined(fields), api, ...options });
 
 export const error = (message, options = {}) => ({ error: defined({ message, ...options }) });
 
