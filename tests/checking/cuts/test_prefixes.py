@@ -28,13 +28,14 @@ from mockllm.conformance.cuts import answer_to
 from mockllm.play.faults.places import seen_events
 from mockllm.play.replay.loading import loads
 from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.carried import CARRIED
 from tests.cases import for_all
 from tests.checking.cuts.clients import BrokenBytes
 
-APIS = tuple(REFERENCES)
+APIS = tuple(api for api in REFERENCES if api in OVER_HTTP)
 FRAMED = CARRIED | {
-    api: protocol for api, protocol in PROTOCOLS.items() if protocol.usual.name != "sse"
+    api: protocol for api in OVER_HTTP if (protocol := PROTOCOLS[api]).usual.name != "sse"
 }
 SAMPLES = {(api, case.scenario.name): case for api in APIS for case in kit_samples_of(api)}
 

@@ -18,7 +18,7 @@ from mockllm.play.replay.broken_answer import fault_mistakes
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.scenario.check import check
 from mockllm.scenario.reading.faults import parse_faults
-from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.cases import for_all
 from tests.entries import amend, journal_entry
 
@@ -309,7 +309,7 @@ def test_without_a_request_nothing_is_judged() -> None:
     assert {one.verdict for one in found} == {"not judged"}
 
 
-@pytest.mark.parametrize("api", sorted(PROTOCOLS))
+@pytest.mark.parametrize("api", sorted(OVER_HTTP))
 def test_cases_are_valid_and_judge_every_rule(api: str) -> None:
     """Each scenario can be loaded, each fault strikes, and each rule has a case."""
     cases = fault_cases(api)

@@ -25,6 +25,7 @@ from mockllm.serve.server.routing import Routes
 from mockllm.serve.server.thread import ServerThread
 from mockllm.serve.ui import live_page
 from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.serve.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP
 
@@ -132,7 +133,7 @@ def request(api: str, user: str, *, stream: bool = True) -> tuple[str, dict[str,
     return path.replace("{model}", "some-model"), init
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", OVER_HTTP)
 def test_a_page_streams_over_each_api(serve, call, api):
     """It reads a stream while that goes on, and sees all headers that other clients see."""
     served = serve(SCENARIOS)
@@ -148,7 +149,7 @@ def test_a_page_streams_over_each_api(serve, call, api):
     assert plain.headers.keys() - CONNECTION <= whole["headers"].keys()
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", OVER_HTTP)
 def test_a_page_reads_errors_of_each_api(serve, call, api):
     """HTTP errors, refused requests and unknown scenarios are answers, and have their headers."""
     served = serve(SCENARIOS)
@@ -289,7 +290,7 @@ def test_a_page_reaches_nothing_through_any_listener(call, browser, tmp_path):
         await wire.body(SECRET, "access-control-allow-origin: *")
 
     with OddUpstream(script) as service:
-        upstreams = dict.fromkeys(PROTOCOLS, service.url)
+        upstreams = dict.fromkeys(OVER_HTTP, service.url)
         intercept = InterceptOptions(Hosts(("127.0.0.1",)), 0, tunnels=True)
         options = ServerOptions(
             record=RecordOptions(tmp_path, upstreams), intercept=intercept, page=live_page, grace=0
@@ -297,7 +298,7 @@ def test_a_page_reaches_nothing_through_any_listener(call, browser, tmp_path):
         with ServerThread((), options) as thread:
             kept = httpx.post(f"{thread.url}/_mockllm/sessions", json={"session": "kept"})
             assert kept.status_code == 201
-            routes = {path for _, path in Routes(PROTOCOLS).known}
+            routes = {path for _, path in Routes(PROTOCOLS)._exact}
             paths = ["/", "/nothing", *(path.replace("{", "").replace("}", "") for path in routes)]
             paths += [f"/_mockllm/{path}" for path in CONTROL]
             places = (thread.url, f"{thread.url}/s/kept", thread.server.proxy_url)

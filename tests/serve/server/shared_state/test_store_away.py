@@ -9,6 +9,7 @@ import pytest
 from mockllm.play.replay.client_requests import first_body
 from mockllm.play.replay.quota_plan import read_quotas
 from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.serve.server.shared_state.replicas import Replicas, redis_server, replicas
 from tests.serve.server.shared_state.test_replicas import SCENARIOS
 
@@ -93,7 +94,7 @@ def test_named_sessions_while_the_store_is_away(tmp_path: Path) -> None:
             assert outcomes["played"] == count, summary
 
 
-@pytest.mark.parametrize("api", [name for name in PROTOCOLS if name != "echo"])
+@pytest.mark.parametrize("api", [name for name in OVER_HTTP if name != "echo"])
 def test_the_shape_of_the_error(tmp_path: Path, api: str) -> None:
     """A request that needs the store gets a 503 as its API writes it."""
     text = "scenario: s\nmatch: any\nturns:\n- {attempts: [{http: 429}], reply: [{text: x}]}\n"
