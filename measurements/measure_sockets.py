@@ -26,7 +26,7 @@ from measurements.entries import ROOT
 from measurements.fault_page import with_table
 from mockllm import ServerOptions, ServerThread, loads
 
-RESULTS = ROOT / "measurements" / "results" / "sockets.json"
+RESULTS = ROOT / "measurements" / "sockets.json"
 PAGE = ROOT / "docs" / "websockets.md"
 FINDINGS = ROOT / "docs" / "findings" / "sockets"
 MODULES = Path(os.environ.get("MODULES", ROOT / "tests" / "clients" / "sdks"))

@@ -19,7 +19,8 @@ def mistakes(events: Sequence[Fields]) -> Iterator[FormMistake]:
     ended: set[object] = set()
     for number, event in enumerate(events):
         name = next(iter(event), "")
-        index = mapping(event.get(name)).get(_INDEX)
+        # An end without an index is that of the first block: an empty payload is sent, too.
+        index = mapping(event.get(name)).get(_INDEX, 0 if name == "contentBlockStop" else None)
         if number == 0 and name != "messageStart" and index is not None:
             yield f"the first event is {name}, not messageStart", True
         if name == "contentBlockStart":
