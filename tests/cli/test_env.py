@@ -43,7 +43,7 @@ def test_losses_are_reported_turn_by_turn():
           - reply: {text: plain}
           - reply: {tool: f, id: call_1, arguments: {a: 1}, split: 2}
     """)
-    assert [line for line in found if " over agui" not in line] == [
+    assert [line for line in found if " over agui" not in line and " over live" not in line] == [
         "s: turn 2 over gemini: ids of calls are not sent; arguments are sent whole",
         "s: turn 2 over ollama: arguments are sent whole",
         "s: turn 2 over completions: of 1 calls 0 are sent; finish tool_calls reads as stop",

@@ -69,12 +69,12 @@ def test_validate_reads_the_first_line_of_a_tape(mockllm, recorded):
     tape = recorded / "greeting.1.jsonl"
     result = mockllm("validate", recorded)
     assert (result.exit_code, result.stdout) == (0, "1 scenario, no problems\n")
-    tape.write_bytes(b'{"mockllm-tape": 2}\n')
+    tape.write_bytes(b'{"mockllm-tape": 3}\n')
     result = mockllm("validate", "--json", recorded)
     (problem,) = json.loads(result.stdout)
     assert result.exit_code == 1
     assert (problem["file"], problem["line"]) == (str(tape), 1)
-    assert problem["message"].startswith("is a tape of version 2")
+    assert problem["message"].startswith("is a tape of version 3")
 
 
 def test_validate_reports_a_missing_tape(mockllm, recorded):
