@@ -95,6 +95,11 @@ export interface StreamErrorOptions {
   code?: string;
 }
 
+export interface FrameOptions {
+  /** Whether it is sent before the first event of the API. */
+  first?: boolean;
+}
+
 export interface FrameFields {
   data?: unknown;
   event?: string;
@@ -129,7 +134,7 @@ export function interleaved(parts: readonly Part[], order: readonly number[]): P
 export function pause(duration: Duration): Part;
 
 /** One server-sent event that is sent verbatim over one API. */
-export function frame(api: string, fields: FrameFields, options?: { first?: boolean }): Part;
+export function frame(api: string, fields: FrameFields, options?: FrameOptions): Part;
 
 /** An error inside the stream, which ends it. */
 export function error(message?: string, options?: StreamErrorOptions): Part;
@@ -269,6 +274,8 @@ export interface BaseUrls {
   readonly responses: string;
   readonly anthropic: string;
   readonly gemini: string;
+  readonly realtime: string;
+  readonly live: string;
   readonly agui: string;
   readonly ollama: string;
   readonly completions: string;
