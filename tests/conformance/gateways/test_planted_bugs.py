@@ -11,7 +11,7 @@ from mockllm.conformance.gateways.check import Gateway, check_gateway
 from mockllm.conformance.gateways.gateway_run import gateway_upstream
 from mockllm.conformance.results import CaseResult, Client, Results
 from mockllm.serve.server.thread import ServerThread
-from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.cases import for_all
 from tests.conformance.gateways.planted import BUGS, Bug, gateway
 from tests.conformance.gateways.serving import Gateways, running
@@ -88,7 +88,7 @@ def test_nothing_is_found_in_a_correct_translation(
 
 def test_every_api_is_passed_on() -> None:
     """The APIs of the test are those with clients of their own."""
-    assert {*PASSED, "agui"} == set(PROTOCOLS)
+    assert {*PASSED, "agui"} == set(OVER_HTTP)
 
 
 def test_bugs_change_their_gateway() -> None:
