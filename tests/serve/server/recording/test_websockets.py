@@ -243,7 +243,7 @@ def test_a_replay_refuses_it():
                 pass
             assert refused.value.response.status_code == 501
             message = refused.value.response.body.decode()
-            assert "mockllm plays Responses and Realtime over a WebSocket" in message
+            assert "mockllm plays Responses, Realtime and Live over a WebSocket" in message
             assert "NO_PROXY" in message
 
 
