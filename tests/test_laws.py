@@ -106,10 +106,6 @@ def untimed(turn: Turn) -> Turn:
     return replace(turn, gaps=())
 
 
-def _unchanged(turn: Turn) -> Turn:
-    return turn
-
-
 @pytest.mark.slow
 @every_case
 def test_a_stream_decodes_to_its_turn(case):
@@ -129,11 +125,9 @@ def test_a_stream_decodes_to_its_turn(case):
 def test_every_turn_decodes_to_its_projection(protocol: WireProtocol, turn: Turn) -> None:
     """Law 2 for any turn, with parts that not every API has: server tools, calls with free text;
     what was projected once is not changed again."""
-    # A message on a socket may have several parts, which have one time.
-    timed = untimed if protocol.address.is_socket else _unchanged
-    projected = timed(protocol.project(turn))
-    assert timed(protocol.project(projected)) == projected
-    assert normal(projected) == normal(timed(PROJECTIONS[protocol.name](turn)))
+    projected = protocol.project(turn)
+    assert protocol.project(projected) == projected
+    assert normal(projected) == normal(PROJECTIONS[protocol.name](turn))
     usage = turn.usage or TokenUsage(0, 0)
     options = protocol.options(usual_request(protocol))
     reply = Reply(derive("any"), derive("any", length=40, hex=True), "m", options, usage)

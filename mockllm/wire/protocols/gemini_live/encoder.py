@@ -2,14 +2,12 @@
 
 https://ai.google.dev/api/live#BidiGenerateContentServerMessage
 
-Calls that follow each other are one message, and nothing ends a turn with calls: the model waits
-for their results. What is spoken is sent as text just before its sound. An error is the close frame
+All calls of a turn are one message, and nothing ends a turn with calls: the model waits for their
+results. What is spoken is sent as text just before its sound. An error is the close frame
 that ends the connection; it stands here as a message.
 """
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
@@ -37,14 +35,7 @@ class Encoder:
         turn = self._turn = with_functions(turn)
         self._reply = reply
         self._options: fields.Options = reply.options
-        calls = [at for at, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
-        self._runs: dict[int, list[int]] = {}  # of each call those that it is sent with
-        for before, call in pairwise([-2, *calls]):
-            run = self._runs[before] if call == before + 1 else []
-            self._runs[call] = [*run, call]
-            for other in run:
-                self._runs[other] = self._runs[call]
-        self._open = set(calls)
+        self._open = {at for at, part in enumerate(turn.parts) if isinstance(part, ToolCall)}
         self._calls: dict[int, Json] = {}
         self._malformed = self._ended = self._heard = False
 
@@ -87,7 +78,7 @@ class Encoder:
         return []
 
     def _end_call(self, part: int) -> list[Frame]:
-        """The message with a run of calls, once the last of them is whole."""
+        """The message with all calls, once the last of them is whole."""
         call = self._turn.parts[part]
         assert isinstance(call, ToolCall)
         self._open.discard(part)
@@ -96,10 +87,9 @@ class Encoder:
             self._malformed = True  # the service sends no call that its parser rejects
         else:
             self._calls[part] = {"name": call.name, "args": arguments, "id": call.id}
-        run = self._runs[part]
-        calls = [self._calls[at] for at in run if at in self._calls]
-        if not calls or not self._open.isdisjoint(run):
+        if self._open or not self._calls:
             return []
+        calls = [call for _, call in sorted(self._calls.items())]
         return [Frame(wire({"toolCall": {"functionCalls": calls}}))]
 
     def _finish(self, finish: ev.Finish) -> list[Frame]:

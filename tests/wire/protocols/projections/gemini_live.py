@@ -45,7 +45,7 @@ class _Decoded:
                 yield from self._media(event)
             case ev.PartEnd(part=part) if isinstance(self.turn.parts[part], ToolCall):
                 self._ended.add(part)
-                yield from self._calls(part)
+                yield from self._calls()
             case ev.Usage():
                 output = max(event.output, event.reasoning)
                 self._usage = replace(event, output=output, cache_written=0)
@@ -73,20 +73,12 @@ class _Decoded:
         elif event.data:
             yield replace(event, part=self._key())
 
-    def _calls(self, part: int) -> Iterator[ev.Event]:
-        """The calls of a run, when the last of them has ended."""
-        first = last = part
-        parts = self.turn.parts
-        while first and isinstance(parts[first - 1], ToolCall):
-            first -= 1
-        while last + 1 < len(parts) and isinstance(parts[last + 1], ToolCall):
-            last += 1
-        run = range(first, last + 1)
-        if not self._ended.issuperset(run):
+    def _calls(self) -> Iterator[ev.Event]:
+        """All calls, when the last of them has ended."""
+        calls = {at: part for at, part in enumerate(self.turn.parts) if isinstance(part, ToolCall)}
+        if not self._ended.issuperset(calls):
             return
-        for at in run:
-            call = parts[at]
-            assert isinstance(call, ToolCall)
+        for call in calls.values():
             arguments = arguments_of(call)
             if arguments is None:
                 self._malformed = True

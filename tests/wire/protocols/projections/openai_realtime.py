@@ -34,6 +34,8 @@ class _Decoded:
 
     def events(self, event: ev.Event) -> Iterator[ev.Event]:
         match event:
+            case ev.Start():
+                yield event
             case ev.TextDelta(part=part, text=text) | ev.RefusalDelta(part=part, text=text):
                 yield from self._text(part, text)
             case ev.MediaDelta(part=part, media_type=kind, text=text):
