@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from mockllm.core.errors import RequestError
 from mockllm.core.events import Cite
 from mockllm.core.text import quantity
 from mockllm.core.timeline import normal
@@ -38,14 +39,18 @@ class Loss:
 def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> Iterator[Loss]:
     """The losses of a scenario's turns over each protocol that it plays over.
 
-    Turns that are HTTP errors or `auto` have none.
+    Turns that are `auto` have none, and HTTP errors only when to try again.
     """
     for api, protocol in protocols.items():
         if not scenario.plays_over(api):
             continue
         for position in range(len(scenario.turns)):
             spec = scenario.turns[position].for_api(api)
-            if spec.http is not None or spec.is_auto:
+            if spec.http is not None:
+                if spec.http.retry_after is not None and not _tells_when(protocol):
+                    yield Loss(scenario.name, position + 1, api, ("retry_after is not sent",))
+                continue
+            if spec.is_auto:
                 continue
             turn = resolve(scenario, position, api)
             lost = (
@@ -61,6 +66,15 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
             )
             if what:
                 yield Loss(scenario.name, position + 1, api, what)
+
+
+def _tells_when(protocol: WireProtocol) -> bool:
+    """Whether the errors of an API say when to try again: the close frames of Live do not."""
+    errors = (RequestError("", status=503, retry_after=wait) for wait in (1.0, None))
+    stated, unstated = (
+        (protocol.error_headers("", error), protocol.error_body(error)) for error in errors
+    )
+    return stated != unstated
 
 
 def _lost_places(spec: TurnSpec, protocol: WireProtocol) -> Iterator[str]:

@@ -21,7 +21,6 @@ import pytest
 from mockllm.play.replay.client_requests import first_body
 from mockllm.serve.interception.hosts import Hosts
 from mockllm.serve.server.options import InterceptOptions, RecordOptions, ServerOptions
-from mockllm.serve.server.routing import Routes
 from mockllm.serve.server.thread import ServerThread
 from mockllm.serve.ui import live_page
 from mockllm.wire.protocols import PROTOCOLS
@@ -298,7 +297,7 @@ def test_a_page_reaches_nothing_through_any_listener(call, browser, tmp_path):
         with ServerThread((), options) as thread:
             kept = httpx.post(f"{thread.url}/_mockllm/sessions", json={"session": "kept"})
             assert kept.status_code == 201
-            routes = {path for _, path in Routes(PROTOCOLS)._exact}
+            routes = {route.path for one in PROTOCOLS.addresses.values() for route in one.routes}
             paths = ["/", "/nothing", *(path.replace("{", "").replace("}", "") for path in routes)]
             paths += [f"/_mockllm/{path}" for path in CONTROL]
             places = (thread.url, f"{thread.url}/s/kept", thread.server.proxy_url)
