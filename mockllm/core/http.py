@@ -85,6 +85,15 @@ def host_in(url: str) -> str:
     return netloc(parts.scheme, host, port)
 
 
+MOST_REASON = 123
+"""How many bytes a close frame of a WebSocket has for its reason (RFC 6455, section 5.5)."""
+
+
+def close_reason(text: str) -> str:
+    """As much of a text as a close frame has room for."""
+    return text.encode("utf-8", "replace")[:MOST_REASON].decode("utf-8", "ignore")
+
+
 def reason_phrase(status: int) -> str:
     """The usual reason phrase of a status (RFC 9112, section 4)."""
     try:

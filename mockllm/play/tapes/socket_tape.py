@@ -45,9 +45,10 @@ _MARKS = {side: mark for mark, side in _SIDES.items()}
 
 
 def is_socket_tape(data: bytes) -> bool:
-    """Whether a tape is one of a WebSocket, or else of one exchange over HTTP."""
+    """Whether a tape, or its first line, is one of a WebSocket, or else of one exchange over
+    HTTP."""
     with suppress(ScenarioError):
-        head = json_line(tape_lines(data)[0], "", 1)
+        head = json_line(data.partition(b"\n")[0], "", 1)
         return isinstance(head, dict) and head.get(MARK) == SOCKET_VERSION
     return False
 

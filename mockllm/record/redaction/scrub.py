@@ -105,7 +105,7 @@ def _clean(
 ) -> Scrubbed:
     suffix, data = PurePath(name).suffix, files[name]
     try:
-        if suffix == ".jsonl" and is_socket_tape(data.partition(b"\n")[0]):
+        if suffix == ".jsonl" and is_socket_tape(data):
             return _clean_session(name, load_session(data, name), redactor, placeholders)
         if suffix == ".jsonl" and data.startswith(b'{"mockllm-tape"'):
             return _clean_tape(name, load_tape(data, name), redactor, placeholders)

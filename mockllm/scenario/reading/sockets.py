@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mockllm.core.http import MOST_REASON
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.nodes import KeyPath, Mapping, Node, Sequence
 from mockllm.scenario.reading.tables import table
@@ -50,10 +51,6 @@ _NO_CODES = (1004, 1005, 1006, 1015)
 def is_sent(code: int) -> bool:
     """Whether a close frame may have a code."""
     return code >= 1000 and code not in _NO_CODES
-
-
-MOST_REASON = 123
-"""How many bytes a close frame has for its reason (RFC 6455, section 5.5)."""
 
 
 def check_socket(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:

@@ -11,6 +11,7 @@ from functools import partial
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from mockllm.core.http import close_reason
 from mockllm.core.jsontext import json_bytes
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered
@@ -19,7 +20,7 @@ from mockllm.play.replay.sessions.exchange import Sent
 from mockllm.play.replay.socket_player import finish, opening_answer, play_turn, refuse_message
 from mockllm.play.replay.socket_replay import DueTurn, SocketReplay
 from mockllm.play.replay.socket_script import ServedMessage
-from mockllm.scenario.reading.sockets import MOST_REASON, is_sent
+from mockllm.scenario.reading.sockets import is_sent
 from mockllm.scenario.route_model import CloseSpec
 from mockllm.serve.server.exchanges import ExchangeLog
 from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
@@ -57,7 +58,6 @@ class PlayedSocket:
         self._replay: SocketReplay | None = None
         self._due: asyncio.Queue[DueTurn | tuple[str, ...]] = asyncio.Queue()
         self._begun = self._refused = self._sends = self._left = False
-        self.interrupted = False
         self.socket: web.WebSocketResponse | None = None
 
     async def open(self) -> web.StreamResponse:
@@ -192,8 +192,7 @@ class PlayedSocket:
             await send(request, _NO_CODE, Sent())
             await break_off(request, "closed")
         else:
-            reason = json_bytes(close.reason)[:MOST_REASON].decode("utf-8", "ignore")
-            await self.socket.close(code=close.code, message=reason.encode())
+            await self.socket.close(code=close.code, message=close_reason(close.reason).encode())
 
 
 def _echo(code: int | None) -> int:
@@ -208,7 +207,6 @@ class _TurnWriter:
 
     def __init__(self, request: web.BaseRequest, served: tuple[ServedMessage, ...]) -> None:
         self._request, self._served = request, served
-        self.interrupted = False
 
     async def write(
         self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer

@@ -20,7 +20,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from mockllm.core.errors import RequestError
 from mockllm.core.events import Frame
-from mockllm.core.http import TimedBytes
+from mockllm.core.http import TimedBytes, close_reason
 from mockllm.core.jsontext import json_bytes
 from mockllm.play.faults.strikes import NO_CLOSE_FRAME
 from mockllm.play.matching.route_selection import RouteRequest
@@ -29,7 +29,6 @@ from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.compilation.http_answer import bytes_answer
 from mockllm.play.replay.sessions.exchange import Played, Sent
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.reading.sockets import MOST_REASON
 from mockllm.serve.server.answers import DeferredWork
 from mockllm.serve.server.exchanges import Delivery
 from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
@@ -366,8 +365,7 @@ async def _close(
     if code == NO_CLOSE_FRAME:
         await break_off(request, "closed")
     else:
-        cut = reason.encode()[:MOST_REASON].decode(errors="ignore")
-        await socket.close(code=code, message=cut.encode())
+        await socket.close(code=code, message=close_reason(reason).encode())
 
 
 def _read_object(raw: bytes) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from mockllm.core import jsontext
+from mockllm.core.events import Usage
 from mockllm.core.request import CallEcho, Message, OfferedTool, SentFile
 from mockllm.core.turn import ToolCall
 from mockllm.wire.protocols.base import dumps
@@ -22,6 +23,7 @@ from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import (
     array,
     base64_bytes,
+    count,
     function_tool,
     mapping,
     sent_as_base64,
@@ -299,3 +301,21 @@ def _nullable(schema: Json) -> Json:
     if "enum" in schema and None not in schema["enum"]:
         schema["enum"] = [*schema["enum"], None]
     return schema
+
+
+# Usage
+
+
+def read_usage(value: object, visible: str) -> Usage | None:
+    """The tokens in a `usageMetadata`. Tool use counts as input, thoughts as output: both stand
+    beside `promptTokenCount` and the count of what is seen.
+
+    Args:
+        visible: the name of that count, in which the two APIs differ.
+    """
+    if not isinstance(value, Mapping) or not value:
+        return None
+    names = ("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount")
+    prompt, tool_use, cached = (count(value.get(name)) for name in names)
+    seen, thoughts = count(value.get(visible)), count(value.get("thoughtsTokenCount"))
+    return Usage(prompt + tool_use, seen + thoughts, thoughts, cached)

@@ -43,7 +43,7 @@ def _read_times(name: str) -> RecordedTimes:
     for tape in tapes:
         try:
             data = tape.read_bytes()
-            if not is_socket_tape(data.partition(b"\n")[0]):  # those are no streams of one answer
+            if not is_socket_tape(data):  # those are no streams of one answer
                 gaps.append(_gaps(load_tape(data, str(tape))))
         except OSError as error:
             raise ValueError(f"{str(tape)!r} cannot be read: {error.strerror}") from None

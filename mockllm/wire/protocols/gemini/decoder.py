@@ -27,7 +27,7 @@ from mockllm.wire.protocols.gemini.logprobs import has_logprobs
 from mockllm.wire.protocols.gemini.partial import ArgumentsWriter
 from mockllm.wire.protocols.gemini.runs import Kind, Runs
 from mockllm.wire.protocols.gemini.server_tools import CALLS, RESULTS, read_call, read_result
-from mockllm.wire.protocols.gemini_common import compact, json_value, read_media, wire
+from mockllm.wire.protocols.gemini_common import compact, json_value, read_media, read_usage, wire
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import array, mapping, string
 
@@ -96,7 +96,7 @@ class Decoder:
         if chunk.get("error"):
             self.complete = True
             return [error_of(chunk["error"])]
-        usage = fields.read_usage(chunk.get("usageMetadata"))
+        usage = read_usage(chunk.get("usageMetadata"), "candidatesTokenCount")
         self._usage = usage or self._usage
         ended = self.complete
         events, reason = self._candidates(chunk.get("candidates"))

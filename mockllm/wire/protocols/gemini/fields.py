@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mockllm.core import events as ev
@@ -15,7 +14,7 @@ from mockllm.core.events import Frame, Usage
 from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.gemini_common import json_value
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import array, base64_bytes, count, mapping
+from mockllm.wire.protocols.values import array, base64_bytes, mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,21 +179,3 @@ def write_usage(usage: Usage, visible: int, reply: Reply) -> Json:
 
 def _details(tokens: int) -> list[Json]:
     return [{"modality": "TEXT", "tokenCount": tokens}]
-
-
-def read_usage(value: object) -> Usage | None:
-    """The tokens in the object. Tool use counts as input, thoughts as output: Gemini counts them
-    beside `promptTokenCount` and `candidatesTokenCount`."""
-    if not isinstance(value, Mapping) or not value:
-        return None
-    prompt, tool_use, visible, thoughts, cached = (
-        count(value.get(name))
-        for name in (
-            "promptTokenCount",
-            "toolUsePromptTokenCount",
-            "candidatesTokenCount",
-            "thoughtsTokenCount",
-            "cachedContentTokenCount",
-        )
-    )
-    return Usage(prompt + tool_use, visible + thoughts, thoughts, cached)

@@ -16,7 +16,7 @@ from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.wire.protocols.base import dumps, no_body
-from mockllm.wire.protocols.gemini_common import compact, read_media, wire
+from mockllm.wire.protocols.gemini_common import compact, read_media, read_usage, wire
 from mockllm.wire.protocols.gemini_live import API, fields
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import array, json_object, mapping, objects, string
@@ -59,7 +59,7 @@ class Decoder:
                 del rest["serverContent"]
         if isinstance(rest.get("toolCall"), dict):
             yield from self._calls(rest.pop("toolCall"))
-        usage = fields.read_usage(rest.get("usageMetadata"))
+        usage = read_usage(rest.get("usageMetadata"), "responseTokenCount")
         if usage is not None:
             del rest["usageMetadata"]
             yield usage

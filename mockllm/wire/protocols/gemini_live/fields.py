@@ -11,6 +11,7 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Usage
+from mockllm.core.http import close_reason
 from mockllm.core.record import record
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import count, string
@@ -97,8 +98,6 @@ def read_finish(reason: str) -> ev.Finish:
 INTERNAL = 1011
 _CODE = re.compile(r"100[0-37-9]|101[0-4]|[34]\d{3}", re.ASCII)
 """The codes that an endpoint may send."""
-MOST_REASON = 123
-"""How many bytes a close frame has for its reason (RFC 6455, section 5.5)."""
 
 
 def write_close(error: ev.StreamError) -> Json:
@@ -106,8 +105,7 @@ def write_close(error: ev.StreamError) -> Json:
     of the error, if it is one of WebSockets."""
     stated = error.code or ""
     code = int(stated) if _CODE.fullmatch(stated) else INTERNAL
-    reason = error.message.encode("utf-8", "replace")[:MOST_REASON].decode("utf-8", "ignore")
-    return {"close": {"code": code, "reason": reason}}
+    return {"close": {"code": code, "reason": close_reason(error.message)}}
 
 
 def read_close(close: Mapping[str, Any]) -> ev.StreamError:
@@ -136,20 +134,3 @@ def write_usage(usage: Usage, modality: str) -> Json:
         "responseTokensDetails": [{"modality": modality, "tokenCount": response}],
         **({"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}),
     }
-
-
-def read_usage(value: object) -> Usage | None:
-    """The tokens in the object. Tool use counts as input, thoughts as output."""
-    if not isinstance(value, Mapping) or not value:
-        return None
-    prompt, tool_use, response, thoughts, cached = (
-        count(value.get(name))
-        for name in (
-            "promptTokenCount",
-            "toolUsePromptTokenCount",
-            "responseTokenCount",
-            "thoughtsTokenCount",
-            "cachedContentTokenCount",
-        )
-    )
-    return Usage(prompt + tool_use, response + thoughts, thoughts, cached)
