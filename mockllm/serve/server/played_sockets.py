@@ -27,7 +27,7 @@ from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
 from mockllm.serve.server.http.delivery import KEEP_ALIVE
 from mockllm.serve.server.http.pacing import Pacer
 from mockllm.serve.server.http.sending import break_off, send
-from mockllm.serve.server.http.socket_writing import MAX_MESSAGE, write_messages
+from mockllm.serve.server.http.socket_writing import MAX_MESSAGE, stop_reading, write_messages
 from mockllm.serve.server.request_context import RequestContext
 from mockllm.serve.server.stages import Respond
 from mockllm.wire.framing.websocket import encode_message
@@ -58,6 +58,8 @@ class PlayedSocket:
         self._replay: SocketReplay | None = None
         self._due: asyncio.Queue[DueTurn | tuple[str, ...]] = asyncio.Queue()
         self._begun = self._refused = self._sends = self._left = False
+        self._bound = asyncio.timeout(None)
+        self._last: CloseSpec | None = None
         self.socket: web.WebSocketResponse | None = None
 
     async def open(self) -> web.StreamResponse:
@@ -101,9 +103,13 @@ class PlayedSocket:
         self._note_due(self._replay)
         sending = asyncio.create_task(self._send())
         try:
-            async for message in self.socket:
-                if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and not self._refused:
-                    self._receive(self._replay, message.data)
+            async with self._bound:
+                async for message in self.socket:
+                    if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) and not self._refused:
+                        self._receive(self._replay, message.data)
+        except TimeoutError:
+            assert self._last is not None
+            await self._close(self.socket, self._last)
         finally:
             self._left = True
             self._due.put_nowait(())
@@ -140,7 +146,7 @@ class PlayedSocket:
                 await self._play(due)
                 close = due.served[-1].close if due.served else None
                 if close is not None:
-                    await self._close(close)
+                    self._begin_to_close(close)
 
     async def _play(self, due: DueTurn) -> None:
         assert self._replay is not None
@@ -153,7 +159,7 @@ class PlayedSocket:
         assert self._replay is not None
         answered = refuse_message(self._replay.script, problems)
         await self._answer(self._replay.take_received(), (), lambda _: answered)
-        await self._close(CloseSpec(_UNEXPECTED, problems[0]))
+        self._begin_to_close(CloseSpec(_UNEXPECTED, problems[0]))
 
     async def _finish(self, replay: SocketReplay) -> None:
         """Notes what the client left undone."""
@@ -183,8 +189,13 @@ class PlayedSocket:
         context.socket = _TurnWriter(opened.arrival.request, served)
         await self._respond(context)
 
-    async def _close(self, close: CloseSpec) -> None:
-        assert self.socket is not None
+    def _begin_to_close(self, close: CloseSpec) -> None:
+        """Lets the task that reads end the connection: only it can wait for the client's close
+        frame, which a client that sends on loses with the connection."""
+        self._last = close
+        stop_reading(self._bound)
+
+    async def _close(self, socket: web.WebSocketResponse, close: CloseSpec) -> None:
         request = self._context.arrival.request
         if close.how:
             await break_off(request, "reset" if close.how == "reset" else "closed")
@@ -192,7 +203,7 @@ class PlayedSocket:
             await send(request, _NO_CODE, Sent())
             await break_off(request, "closed")
         else:
-            await self.socket.close(code=close.code, message=close_reason(close.reason).encode())
+            await socket.close(code=close.code, message=close_reason(close.reason).encode())
 
 
 def _echo(code: int | None) -> int:

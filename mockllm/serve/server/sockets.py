@@ -38,6 +38,7 @@ from mockllm.serve.server.http.socket_writing import (
     MAX_MESSAGE,
     AnswerPayloads,
     SocketWriter,
+    stop_reading,
 )
 from mockllm.serve.server.played_sockets import PlayedSocket
 from mockllm.serve.server.request_context import RequestContext
@@ -113,23 +114,10 @@ class Sockets:
             self._deferred,
             self._payloads,
         )
-        loop, notice = asyncio.get_running_loop(), conversation.lifetime - conversation.notice
-        warning = loop.call_later(notice, connection.warn) if conversation.notice else None
         try:
-            async with asyncio.timeout(conversation.lifetime):
-                await connection.open()
-                async for message in socket:
-                    if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
-                        await connection.receive(message.data)
-                    elif message.type == WSMsgType.PING and connection.answers_pings:
-                        await socket.pong(message.data)
-        except TimeoutError:
-            await connection.expire()
+            await connection.run()
         finally:
-            if warning is not None:
-                warning.cancel()
             self._open.discard(socket)
-            await connection.end()
         return socket
 
     async def play(self, context: RequestContext, opening: RouteRequest) -> web.StreamResponse:
@@ -153,7 +141,12 @@ class Sockets:
 
 
 class _Connection:
-    """What is under way on one WebSocket."""
+    """What is under way on one WebSocket.
+
+    The task that reads also ends the connection: only it can wait for the client's close frame.
+    aiohttp's `close` from another task breaks off at once, and where the client has sent more, the
+    client loses the code and the reason.
+    """
 
     def __init__(
         self,
@@ -173,24 +166,49 @@ class _Connection:
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, tuple[asyncio.Task[None], SocketWriter]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._closing: asyncio.Task[None] | None = None
-        self.answers_pings = True
+        self._bound = asyncio.timeout(conversation.lifetime)
+        self._last: Close | None = None
+        self._answers_pings = True
 
     def ignore_pings(self) -> None:
         """Leaves the client's pings without an answer from now on."""
-        self.answers_pings = False
+        self._answers_pings = False
 
     def close(self, code: int, reason: str = "") -> None:
-        """Ends the connection with a close frame, beside the answer that a fault ends so: the
-        client that answers it has not left."""
-        closing = _close(self._opened.arrival.request, self._socket, code, reason)
-        self._closing = asyncio.create_task(closing)
+        """Ends the connection with a close frame, before a further message is read."""
+        self._last = Close(code, reason)
+        self.expire()
 
-    def begin_to_expire(self) -> None:
-        """Ends the connection as `expire` does, beside the answer that a fault ends so."""
-        self._closing = asyncio.create_task(self.expire())
+    def expire(self) -> None:
+        """Ends the connection as one that is as old as the service lets it become."""
+        stop_reading(self._bound)
 
-    async def open(self) -> None:
+    async def run(self) -> None:
+        """Serves the connection until one side ends it."""
+        conversation, warning = self._conversation, None
+        if conversation.notice:
+            notice = conversation.lifetime - conversation.notice
+            warning = asyncio.get_running_loop().call_later(notice, self._warn)
+        try:
+            async with self._bound:
+                await self._open()
+                async for message in self._socket:
+                    if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                        await self._receive(message.data)
+                    elif message.type == WSMsgType.PING and self._answers_pings:
+                        await self._socket.pong(message.data)
+        except TimeoutError:
+            if self._last is None:
+                await self._follow(conversation.expire())
+            assert self._last is not None
+            last, request = self._last, self._opened.arrival.request
+            await _close(request, self._socket, last.code, last.reason)
+        finally:
+            if warning is not None:
+                warning.cancel()
+            await self._end()
+
+    async def _open(self) -> None:
         """Sends what the service says first, or begins to."""
         target = replace(self._endpoint.target, query=self._arrival.query)
         try:
@@ -200,17 +218,13 @@ class _Connection:
             return
         await self._follow(steps)
 
-    def warn(self) -> None:
+    def _warn(self) -> None:
         """Begins to say that the connection ends soon."""
         task = asyncio.create_task(self._follow(self._conversation.warn()))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def expire(self) -> None:
-        """Ends a connection that is as old as the service lets it become."""
-        await self._follow(self._conversation.expire())
-
-    async def receive(self, data: str | bytes) -> None:
+    async def _receive(self, data: str | bytes) -> None:
         """Answers a client's message, or begins to."""
         raw = data if isinstance(data, bytes) else json_bytes(data)
         # The client may have read the end of an answer before its task goes on.
@@ -226,10 +240,8 @@ class _Connection:
         while len(self._tasks) >= _MOST_WAITING:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
-    async def end(self) -> None:
+    async def _end(self) -> None:
         """Ends what is under way: the client is gone."""
-        if self._closing is not None:
-            await asyncio.wait([self._closing])
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -244,7 +256,7 @@ class _Connection:
                 case Listen(body):
                     await self._follow(self._conversation.hear(await self._listen(body)), raw)
                 case Close(code, reason):
-                    await _close(self._opened.arrival.request, self._socket, code, reason)
+                    self.close(code, reason)
                 case str():
                     binary = self._conversation.binary
                     frame = encode_message(json_bytes(step), binary=binary)

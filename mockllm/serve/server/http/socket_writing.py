@@ -57,6 +57,13 @@ async def write_messages(
         await pacer.play(request, paced, sent, start, speed)
 
 
+def stop_reading(bound: asyncio.Timeout) -> None:
+    """Ends the task that reads a connection within a bound, as if its time were over; nothing where
+    it has ended."""
+    with suppress(RuntimeError):
+        bound.reschedule(asyncio.get_running_loop().time())
+
+
 class MessageWriter(Protocol):
     """Sends an answer as messages on a WebSocket.
 
@@ -117,7 +124,7 @@ class AnswerPayloads:
 class Connection(Protocol):
     """What a fault of an answer may do to its connection."""
 
-    def begin_to_expire(self) -> None:
+    def expire(self) -> None:
         """Ends it as one that has reached its age."""
 
     def close(self, code: int, reason: str = "") -> None:
@@ -215,7 +222,7 @@ class SocketWriter:
         """Ends the connection as a fault has it, after its messages."""
         effect = fault.socket
         if effect.expires:
-            self._connection.begin_to_expire()
+            self._connection.expire()
         elif effect.code:
             self._connection.close(effect.code, effect.reason)
         elif not is_over:
