@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from functools import cache
-from math import isinf
+from math import isfinite, isinf
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mockllm.core.errors import RequestError
@@ -41,6 +41,11 @@ def is_object(text: str) -> bool:
         return isinstance(parse(text), dict)
     except ValueError:
         return False
+
+
+def is_in_json(value: object) -> bool:
+    """Whether JSON has a value: clients send NaN, too, as Python writes it."""
+    return not isinstance(value, float) or isfinite(value)
 
 
 def _no_constant(name: str) -> NoReturn:

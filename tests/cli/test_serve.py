@@ -42,7 +42,8 @@ def test_the_first_lines(program, folder):
         "",
         "Give to clients (any API key will do):",
     ]
-    assert lines[5] == f"  OPENAI_BASE_URL={served.url}/v1  # chat, responses, completions"
+    base = f"  OPENAI_BASE_URL={served.url}/v1"
+    assert lines[5] == f"{base}  # chat, responses, completions, realtime"
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

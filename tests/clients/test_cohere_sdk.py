@@ -80,7 +80,7 @@ def test_thinking_and_citations(client: cohere.ClientV2) -> None:
         "id": "doc:0",
         "title": "Primes",
         "url": "https://example.com/",
-        "snippet": "17 is prime",
+        "text": "17 is prime",
     }
     assert answer.finish_reason == "COMPLETE"
     assert answer.usage is not None

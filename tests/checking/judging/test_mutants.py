@@ -13,7 +13,7 @@ from mockllm.checking.cases.case import Level
 from mockllm.play.quirks.samples import TWO_CALLS
 from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
-from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.checking.mutants import MUTANTS, Mutant
 from tests.checking.mutants.altered import forget_streams
 
@@ -27,7 +27,7 @@ VARIATIONS: dict[Level, int] = {"payloads": 4, "bytes": 1}
 # The loader refuses a scenario that calls a tool which it does not offer; a model may do so.
 UNOFFERED = replace(TWO_CALLS, name="unoffered", tools=TWO_CALLS.tools[:1])
 
-APIS = tuple(PROTOCOLS)
+APIS = OVER_HTTP
 
 
 @cache

@@ -15,6 +15,7 @@ from mockllm.core.turn import Turn
 from mockllm.play.quirks import QUIRKS, Quirk, Variant
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.wire.protocols import PROTOCOLS
+from tests.apis import OVER_HTTP
 from tests.cases import for_all
 from tests.checking.reference.playing import (
     Run,
@@ -112,7 +113,7 @@ def test_the_outcome_of_a_quirk_in_events(quirk, variant, api):
 @pytest.mark.skipif(not QUIRKS, reason="there are no quirks")
 def test_every_protocol_has_quirks():
     """Each protocol has a quirk, so that the tests above cover it."""
-    assert {api for quirk in QUIRKS.values() for api in quirk.apis} == set(PROTOCOLS)
+    assert {api for quirk in QUIRKS.values() for api in quirk.apis} == set(OVER_HTTP)
 
 
 def test_the_reference_sources_name_every_quirk():

@@ -13,7 +13,7 @@ from itertools import chain, combinations
 from types import MappingProxyType
 from typing import Any, Literal
 
-from mockllm.core.jsontext import compact
+from mockllm.core.jsontext import compact, is_in_json
 from mockllm.core.request import Request, SentFile
 from mockllm.play.matching.conditions import check_partial, judged_match
 from mockllm.play.matching.conversation import openings
@@ -332,7 +332,9 @@ def _fields(request: Request, value: Any, path: _Path) -> Iterator[_Path]:
             continue
         if isinstance(item, Mapping | list) and item:
             deeper.append((item, here))
-        elif len(compact(item)) <= _LONGEST and not (isinstance(item, str) and wildcards(item)):
+        elif isinstance(item, str) and wildcards(item):
+            continue
+        elif len(compact(item)) <= _LONGEST and is_in_json(item):
             yield here
     for item, here in deeper:
         yield from _fields(request, item, here)

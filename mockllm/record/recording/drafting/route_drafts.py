@@ -7,13 +7,12 @@ import mimetypes
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from math import isfinite
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from mockllm.core.errors import WireError
 from mockllm.core.http import host_in
-from mockllm.core.jsontext import compact
+from mockllm.core.jsontext import compact, is_in_json
 from mockllm.core.text import display
 from mockllm.play.matching.fingerprint import is_generated
 from mockllm.play.matching.hidden import is_file
@@ -160,12 +159,7 @@ def _stable_part(value: Any) -> Any:
     if isinstance(value, list):
         items = [_stable_part(item) for item in value]
         return _NOTHING if _NOTHING in items else items
-    return _NOTHING if _changes(value) or not _is_json(value) else value
-
-
-def _is_json(value: Any) -> bool:
-    """Whether JSON has a value: clients send NaN, too, as Python writes it."""
-    return not isinstance(value, float) or isfinite(value)
+    return _NOTHING if _changes(value) or not is_in_json(value) else value
 
 
 def _changes(value: Any) -> bool:

@@ -208,7 +208,7 @@ def _fit(name: str, value: object) -> bool:
 
 
 _PLACE = {"type": "approximate", "city": None, "country": "US", "region": None, "timezone": None}
-_UNSET: Mapping[object, Json] = {
+_UNSET: Mapping[str, Json] = {
     "function": {"type": "function", "description": None, "name": "", "parameters": None},
     "mcp": {"type": "mcp", "allowed_tools": None, "headers": None, "server_description": None},
     "tool_search": {"type": "tool_search", "description": None, "parameters": None},
@@ -230,7 +230,7 @@ _UNSET: Mapping[object, Json] = {
 
 def _echoed_tools(tools: list[Any]) -> list[Any]:
     objects = [tool for tool in tools if isinstance(tool, Mapping)]
-    echoed = [{**_UNSET.get(tool.get("type"), {}), **tool} for tool in objects]
+    echoed = [{**_UNSET.get(str(tool.get("type")), {}), **tool} for tool in objects]
     for tool in echoed:
         if tool.get("type") == "function":
             tool["strict"] = tool.get("strict", True)
