@@ -80,6 +80,8 @@ class RequestError(MockLLMError):
         retry_after: in seconds, for error bodies that have it (Gemini's `RetryInfo`).
         violation: the quota that is exceeded, for error bodies that name it (Gemini's
             `QuotaFailure`).
+        mistake: of the client in a conversation, for the journal: a name in `violations.yaml` of
+            the judge; "" for none.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class RequestError(MockLLMError):
         code: str | None = None,
         retry_after: float | None = None,
         violation: Mapping[str, object] | None = None,
+        mistake: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -101,6 +104,7 @@ class RequestError(MockLLMError):
         self.code = code
         self.retry_after = retry_after
         self.violation = violation
+        self.mistake = mistake
 
 
 class NoMatchError(RequestError):

@@ -242,13 +242,18 @@ def _missing_result(
     trip: RoundTrip, call: HistoryCall, history: SessionHistory
 ) -> Violation | None:
     """The violation by a call without a result; None where it may still be running."""
+    client = trip.step.protocol.client
     if history.answered_before(trip, call) or trip.repeats_executed(call.id):
         return violation("result-gone", trip, call=call)
+    if not client.needs_results(trip.step.request):
+        return None
     if trip.unmatched or any(other.results for other in trip.calls):
         return violation("result-apart", trip, call=call)
-    may_leave = trip.step.protocol.client.may_leave_calls
-    if trip is trip.step.last and not trip.user_follows and may_leave:
+    if trip is trip.step.last and not trip.user_follows and client.may_leave_calls:
         return None
+    if trip.step.protocol.address.is_socket:
+        comes = history.is_answered(trip.step.request.api, call)
+        return None if comes else violation("result-never-came", trip, call=call)
     return violation("result-missing", trip, call=call)
 
 

@@ -161,6 +161,14 @@ def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:
     return sorted(results), sorted((c.id, c.name, c.arguments) for c in trip.echoes)
 
 
+def _messages_right(record: JudgedSession) -> Violations:
+    """What each WebSocket found wrong with the messages of its client."""
+    for exchange in record.journal:
+        if exchange.played.mistake:
+            problem = exchange.played.problems[0]
+            yield violation(exchange.played.mistake, exchange, problem=problem)
+
+
 def _request_valid(record: JudgedSession) -> Violations:
     for step in record.history.steps:
         problem = _refusal_of_tools(
@@ -333,12 +341,19 @@ JUDGES: tuple[Judge, ...] = (
     calls_offered,
     requests_unchanged,
     answers_fetched,
+    _messages_right,
     _request_valid,
 )
 """The judges of all invariants. `_request_valid` comes last: it judges only requests for which no
 other one has a violation."""
 
-REMARKS = frozenset(("system-kept", "tools-kept", "call-offered", "request-unchanged"))
+REMARKS = frozenset(
+    {
+        *("system-kept", "tools-kept", "call-offered", "request-unchanged"),
+        # A cancellation crosses results on their way; the user may have heard all of an answer.
+        *("truncation-sent", "cancelled-unanswered"),
+    }
+)
 """The invariants that are remarks where they are not required."""
 
 ON_REQUEST = frozenset(("extra-request", "text-in-history", *RETRY_RULES, *REMARKS))

@@ -31,7 +31,10 @@ from mockllm.wire.protocols import PROTOCOLS
 
 _NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)
 
-_OF_ONE_REQUEST = frozenset(("depth-bounded", "request-valid"))
+_OF_ONE_REQUEST = frozenset(
+    {"depth-bounded", "request-valid", "message-known", "one-response", "sound-in-turn"}
+    | {"truncation-heard"}
+)
 """The invariants that one request breaks by itself, whatever came before it."""
 
 

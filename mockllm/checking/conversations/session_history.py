@@ -79,6 +79,10 @@ class SessionHistory:
             other.number < step.number and other.location != step.location for other in known
         )
 
+    def is_answered(self, api: str, call: HistoryCall) -> bool:
+        """Whether any request answered a call."""
+        return any((of, key) == (api, call.key) for of, _, key in self._answered)
+
     def expected_position(self, step: Step) -> tuple[Scenario, int] | None:
         """The scenario and the position of the turn that should answer the request, whether or not
         it did."""

@@ -71,5 +71,6 @@ def refuse(
         outcome="unmatched" if isinstance(error, NoMatchError) else "invalid",
         status=error.status,
         problems=(error.message,),
+        mistake=error.mistake,
     )
     return Answered(answer, played)

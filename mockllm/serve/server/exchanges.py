@@ -195,8 +195,15 @@ class Delivery:
         sent.break_with(str(fault), 101)
         sent.strike(time.perf_counter())
         played = Played("error", 101, cause="server", api=api)
-        exchange = Exchange(arrival.received_request(), played, sent)
-        self.log.begin(context.session, exchange)
+        self._enter(context.session, Exchange(arrival.received_request(), played, sent))
+
+    def enter_message(self, session: Session, arrival: Arrival, played: Played) -> None:
+        """Notes a message on a WebSocket that gets no answer of its own."""
+        received = arrival.received_request()
+        self._enter(session, Exchange(received, played, Sent(arrival.clock)))
+
+    def _enter(self, session: Session, exchange: Exchange) -> None:
+        self.log.begin(session, exchange)
         self.log.end(exchange)
 
     # Requests of no session

@@ -49,6 +49,7 @@ from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.sockets import (
     Ask,
+    Breach,
     Close,
     Heard,
     Interrupt,
@@ -255,12 +256,20 @@ class _Connection:
                     await self._interrupt(lane)
                 case Listen(body):
                     await self._follow(self._conversation.hear(await self._listen(body)), raw)
+                case Breach(mistake, problem):
+                    self._enter(raw, mistake, problem)
                 case Close(code, reason):
                     self.close(code, reason)
                 case str():
                     binary = self._conversation.binary
                     frame = encode_message(json_bytes(step), binary=binary)
                     await send(self._opened.arrival.request, frame, Sent(time.perf_counter()))
+
+    def _enter(self, raw: bytes, mistake: str, problem: str) -> None:
+        api = self._endpoint.protocol.name
+        played = Played("played", 101, (problem,), api=api, mistake=mistake)
+        session = self._delivery.log.session(self._opened.session.name)
+        self._delivery.enter_message(session, self._arrival.with_message(raw), played)
 
     async def _interrupt(self, lane: str) -> None:
         """Ends the answer that is on its way in a lane, and sends what follows."""
@@ -385,8 +394,11 @@ def _read_object(raw: bytes) -> dict[str, Any]:
         value = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise RequestError(
-            f"The message is no JSON: {brief(error)}.", code="invalid_json"
+            f"The message is no JSON: {brief(error)}.",
+            code="invalid_json",
+            mistake="unknown-message",
         ) from None
     if not isinstance(value, dict):
-        raise RequestError("A message is a JSON object.", code="invalid_json")
+        problem = "A message is a JSON object."
+        raise RequestError(problem, code="invalid_json", mistake="unknown-message")
     return value

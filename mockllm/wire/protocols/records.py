@@ -69,6 +69,8 @@ class ClientRequests:
             ones cannot be sent back.
         may_lack_call_ids: whether a request may have calls and results without ids.
         may_leave_calls: whether a conversation may end with calls that have no result yet.
+        needs_results: whether a client that sends a request must have sent the results of all calls
+            in its history; a session goes on without those that come later.
         hosted_results: the ids of the results in a body that belong to tools hosted by the
             service; their calls are not in the neutral history.
         opaque_mistake: why the service refuses the signatures and encrypted values in the latest
@@ -93,6 +95,7 @@ class ClientRequests:
     arguments_are_values: bool = False
     may_lack_call_ids: Callable[[Fields], bool] = lambda _: False
     may_leave_calls: bool = False
+    needs_results: Callable[[Request], bool] = lambda _: True
     hosted_results: Callable[[Fields], frozenset[str]] = lambda _: frozenset()
     opaque_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None
     image_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None

@@ -88,9 +88,22 @@ class Close:
     reason: str = ""
 
 
-Step = Ask | Interrupt | Listen | Close | str
-"""An answer that has to be found, one that ends, a question, the end of the connection, or a
-message that is sent at once."""
+@record
+class Breach:
+    """Notes in the journal what is wrong with a message that the service takes.
+
+    Args:
+        mistake: as in `RequestError`.
+        problem: what the client did.
+    """
+
+    mistake: str
+    problem: str
+
+
+Step = Ask | Interrupt | Listen | Breach | Close | str
+"""An answer that has to be found, one that ends, a question, a mistake of the client, the end of
+the connection, or a message that is sent at once."""
 
 
 @record
@@ -134,7 +147,7 @@ class SocketConversation(Protocol):
         """What follows from the opening of the connection.
 
         Raises:
-            RequestError: the service ends it after this error.
+            RequestError: the service refuses the session; `finish` ends the connection.
         """
 
     def warn(self) -> list[Step]:

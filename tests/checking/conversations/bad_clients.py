@@ -589,9 +589,12 @@ BAD = {
 EXCEPT = {
     empty_arguments: ("agui", "gemini", "live"),
     an_opaque_value_left_out: ("chat", "agui", "cohere", "ollama", "realtime", "live"),
+    a_call_without_its_result: ("realtime", "live"),
+    results_one_by_one: ("live",),
     an_image_left_out: tuple(api for api in PROTOCOLS if api != "gemini"),
 }
 """The APIs in which a client does not break the invariant: AG-UI streams an empty text for no
 arguments, Gemini refuses it, so that the request is not valid, and Live has arguments as JSON; Chat
 Completions, AG-UI, Cohere, Ollama, Realtime and Live require no opaque values, and Gemini alone has
-images in its history."""
+images in its history. Realtime takes results later, and Live cancels calls where the user goes
+on."""

@@ -50,6 +50,7 @@ from tests.checking.conversations.bad_clients import (
     thoughtful_body,
 )
 from tests.checking.conversations.request_bodies import AssistantMessage, body, call, called, result
+from tests.serve.server.sockets.test_mistakes import BAD as BAD_OVER_SOCKETS
 
 APIS = CALLING
 
@@ -69,7 +70,7 @@ def test_a_bad_client_breaks_exactly_one_invariant(bad, api, strict):
     options = {"depth": 4, "require": frozenset({invariant}) & ON_REQUEST}
     found = conversation.verify(**options).violations
     if api in EXCEPT.get(bad, ()):
-        assert {one.invariant for one in found} <= {"request-valid"}
+        assert {one.invariant for one in found} <= {"request-valid", "results-come"}
         return
     assert {one.invariant for one in found} == {invariant}, found
     assert not conversation.verify(**options, leave_out=frozenset({invariant})).violations
@@ -78,9 +79,10 @@ def test_a_bad_client_breaks_exactly_one_invariant(bad, api, strict):
 
 
 def test_every_invariant_has_a_bad_client():
-    """Each invariant of conversations is broken by at least one of the bad clients; that of
-    recordings, and that of jobs, in tests of their own."""
+    """Each invariant of conversations is broken by at least one of the bad clients; those of
+    recordings, jobs and WebSockets in tests of their own."""
     broken = {name for _, name in BAD.values()} | {"request-unchanged", "answer-fetched"}
+    broken |= set(BAD_OVER_SOCKETS.values())
     assert broken == set(CONVERSATION_INVARIANTS)
 
 

@@ -126,6 +126,8 @@ class Played:
         begins: whether it begins a job, whose id is `answer_id`: the answer is fetched later.
         settles: the ids of jobs of which the client has all that it will get: their answers, or
             that it cancelled or deleted them.
+        mistake: of the client, on a WebSocket: a name in `violations.yaml` of the judge, whose
+            sentence has the `problems`; "" for none.
         counted: whether a state store that was away may have counted the request, although it was
             refused for that: its next try may get the answer after the one that it should get.
     """
@@ -151,6 +153,7 @@ class Played:
     answer_id: str | None = None
     begins: bool = False
     settles: tuple[str, ...] = ()
+    mistake: str = ""
     counted: bool = False
 
 

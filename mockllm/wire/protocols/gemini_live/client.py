@@ -54,4 +54,6 @@ CLIENT = ClientRequests(
     group="gemini",
     headers={"x-goog-api-key": "mock-key"},
     arguments_are_values=True,
+    # The service cancels calls where the user goes on, and waits otherwise.
+    needs_results=lambda _: False,
 )

@@ -16,7 +16,16 @@ from mockllm.core.errors import RequestError
 from mockllm.wire.protocols.gemini_common import wire
 from mockllm.wire.protocols.gemini_live.fields import INTERNAL, fold
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.sockets import Ask, Close, Heard, Interrupt, Listen, Opening, Step
+from mockllm.wire.protocols.sockets import (
+    Ask,
+    Breach,
+    Close,
+    Heard,
+    Interrupt,
+    Listen,
+    Opening,
+    Step,
+)
 from mockllm.wire.protocols.values import (
     array,
     base64_bytes,
@@ -66,6 +75,7 @@ class LiveConversation:
     def __init__(self) -> None:
         self._setup: Json | None = None
         self._resumes = self._is_manual = self._may_interrupt = False
+        self._takes_sound = False
         self._turns: list[Json] = []
         self._close: Close | None = None
         # The answer that is due or on its way
@@ -76,6 +86,7 @@ class LiveConversation:
         # Calls without results, their names by their ids
         self._called: dict[str, str] = {}
         self._cancelled: set[str] = set()
+        self._answered: set[str] = set()
         self._sound = _Sound()
 
     def open(self, opening: Opening) -> list[Step]:
@@ -102,11 +113,13 @@ class LiveConversation:
         if len(sent) != 1 or not sent.keys() <= receive.keys():
             raise RequestError(
                 f"A message has one of {', '.join(receive)}; this one has "
-                f"{', '.join(map(repr, sent)) or 'nothing'}."
+                f"{', '.join(map(repr, sent)) or 'nothing'}.",
+                mistake="unknown-message",
             )
         ((name, value),) = sent.items()
         if (name == "setup") != (self._setup is None):
-            raise RequestError("setup is the first message, and no other.")
+            problem = "setup is the first message, and no other."
+            raise RequestError(problem, mistake="unknown-message")
         if not isinstance(value, dict):
             raise RequestError(f"{name} must be an object.", param=name)
         return receive[name](value)
@@ -131,17 +144,24 @@ class LiveConversation:
 
     def _take_results(self, given: Json) -> list[Step]:
         """The results of some calls; the model goes on once it has all."""
-        results = []
+        results, steps = [], list[Step]()
         for result in objects(given.get("functionResponses")):
             id = string(result.get("id")) or self._id_of(string(result.get("name")))
-            if id in self._cancelled or result.get("willContinue") is True:
+            if id in self._cancelled:
+                problem = f"The function call {id!r} was cancelled before its response came."
+                steps.append(Breach("result-of-cancelled", problem))
+                continue
+            if result.get("willContinue") is True:
                 continue
             if self._called.pop(id, None) is None:
-                raise RequestError(f"No function call waits for the response {id!r}.")
+                mistake = "message-result-again" if id in self._answered else "context-missing"
+                problem = f"No function call waits for the response {id!r}."
+                raise RequestError(problem, mistake=mistake)
+            self._answered.add(id)
             results.append({"functionResponse": {**result, "id": id}})
         if results:
             self._turns.append(_user_turn(*results))
-        return [self._ask()] if results and not self._called else []
+        return [*steps, self._ask()] if results and not self._called else steps
 
     def _id_of(self, name: str) -> str:
         """The id of the first call of a name that waits for its result."""
@@ -153,6 +173,7 @@ class LiveConversation:
         """What a microphone, a camera and a keyboard send."""
         if not self._is_manual and ("activityStart" in given or "activityEnd" in given):
             raise RequestError(_MANUAL)
+        outside = self._find_outside(given)
         for blob in (given.get("audio"), *array(given.get("mediaChunks"))):
             kind = string(mapping(blob).get("mimeType"))
             if kind.startswith("audio/"):
@@ -167,7 +188,22 @@ class LiveConversation:
         if "activityStart" in given:
             return self._interrupt() if self._may_interrupt else []
         self._sound.ends = "activityEnd" in given or given.get("audioStreamEnd") is True
-        return self._attend()
+        return [*outside, *self._attend()]
+
+    def _find_outside(self, given: Json) -> list[Step]:
+        """Sound that belongs to no turn, said once until the user begins one."""
+        if "activityStart" in given or "activityEnd" in given:
+            self._takes_sound = "activityStart" in given
+        elif (
+            self._is_manual
+            and not self._takes_sound
+            and ("audio" in given or "mediaChunks" in given)
+        ):
+            self._takes_sound = True
+            return [
+                Breach("sound-outside", "Sound came before activityStart or after activityEnd.")
+            ]
+        return []
 
     def _attend(self) -> list[Step]:
         """What follows from the sound so far."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from mockllm.core.request import Message, Parameters, Request
 from mockllm.core.turn import ToolCall
 from mockllm.wire.protocols.records import ClientRequests, Json
-from mockllm.wire.protocols.values import function_tool, mapping
+from mockllm.wire.protocols.values import function_tool, mapping, objects
 from mockllm.wire.protocols.writing import (
     data_url,
     leading_system,
@@ -71,6 +71,13 @@ def _next_body(
     return {**body, "items": [*body["items"], *_items(messages)]}
 
 
+def _needs_results(request: Request) -> bool:
+    """Where the user speaks, the service asks for the answer, while a tool may still run."""
+    items = objects(request.body.get("items"))
+    content = objects(items[-1].get("content")) if items else []
+    return not any(part.get("type") == "input_audio" for part in content)
+
+
 CLIENT = ClientRequests(
     write=_write,
     parameters=lambda body: read_parameters(_NAMES, mapping(body.get("session")).get),
@@ -80,4 +87,5 @@ CLIENT = ClientRequests(
     group="openai",
     headers={"authorization": "Bearer mock-key"},
     tool_fields=("session",),
+    needs_results=_needs_results,
 )

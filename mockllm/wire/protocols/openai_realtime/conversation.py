@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,16 @@ from mockllm.wire.protocols.openai_realtime import errors, session
 from mockllm.wire.protocols.openai_realtime.dialects import AS_IT_IS, dialect_of
 from mockllm.wire.protocols.openai_realtime.items import check_item, follow
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.sockets import Ask, Close, Heard, Interrupt, Listen, Opening, Step
+from mockllm.wire.protocols.sockets import (
+    Ask,
+    Breach,
+    Close,
+    Heard,
+    Interrupt,
+    Listen,
+    Opening,
+    Step,
+)
 from mockllm.wire.protocols.sound import Format, format_of
 from mockllm.wire.protocols.values import mapping, string
 
@@ -30,6 +39,9 @@ _LEAST = 100
 
 _MOST_EVENTS = 15 * 1024 * 1024
 """The most characters of sound in an event."""
+
+_BY_VOICE: Json = {"type": "response.create"}
+"""Asks for an answer where the service finds that the user has spoken."""
 
 _LIMITS = [
     {"name": "requests", "limit": 10_000, "remaining": 9_999, "reset_seconds": 0.006},
@@ -49,12 +61,14 @@ class _Answer:
     Args:
         message: the client's; {} where the end of speech asked.
         payloads: its events; none until they are known.
+        place: of its items in the conversation.
         reason: why it is cancelled; "" while it is not.
         refusal: of the client's message.
     """
 
     message: Fields
     payloads: list[str] = field(default_factory=list)
+    place: int = 0
     reason: str = ""
     refusal: RequestError | None = None
 
@@ -104,26 +118,31 @@ class RealtimeConversation:
         self._sound = _Sound()
         self._later: list[str] = []  # what comes after the first event of the next answer
         self._dialect = AS_IT_IS
+        self._rejection: Close | None = None
+        self._cut: dict[str, int] = {}
+        """Items that the user interrupted, and which further answer shows that no truncation
+        came."""
 
     # Both ends of the connection
 
     def open(self, opening: Opening) -> list[Step]:
-        """The session, or an error and the end of the connection."""
+        """The session; its refusal is an error and the end of the connection."""
         query = opening.target.query
         self._dialect = dialect_of(opening)
         model = query.get("model") or query.get("deployment", "")
         kind = "transcription" if query.get("intent") == "transcription" else "realtime"
         if not model and kind == "realtime" and "call_id" not in query:
-            return self._reject(errors.NO_MODEL)
+            raise self._reject(errors.NO_MODEL)
         if self._dialect is AS_IT_IS and "realtime=v1" in opening.headers.get("openai-beta", ""):
-            return self._reject(errors.OLD_SHAPE)
+            raise self._reject(errors.OLD_SHAPE)
         self._seed = f"realtime {model}"
         self._session = session.new_session(model or "gpt-realtime", self._seed, kind)
         return [*self._say("session.created", session=self._session)]
 
-    def _reject(self, error: RequestError) -> list[Step]:
-        inner = errors.error_body(error)["error"]
-        return [*self._say("error", error=inner), Close(4000, f"{inner['type']}.{error.code}")]
+    def _reject(self, error: RequestError) -> RequestError:
+        kind = errors.error_body(error)["error"]["type"]
+        self._rejection = Close(4000, f"{kind}.{error.code}")
+        return error
 
     def warn(self) -> list[Step]:
         """Nothing: the service gives no notice."""
@@ -142,11 +161,12 @@ class RealtimeConversation:
         handler = _HANDLERS.get(string(message.get("type")))
         try:
             if handler is None:
-                kind = str(message.get("type"))
-                raise bad_value("type", kind, tuple(_HANDLERS))
+                refusal = bad_value("type", str(message.get("type")), tuple(_HANDLERS))
+                refusal.mistake = "unknown-message"
+                raise refusal
             return handler(self, message)
         except RequestError as refusal:
-            if handler in _QUIETLY:
+            if handler in _QUIETLY and not refusal.mistake:
                 return [*self._error(refusal, message)]
             lane = f"refused {self._next()}"  # it waits for no other answer
             self._answers[lane] = _Answer(message, refusal=refusal)
@@ -159,7 +179,7 @@ class RealtimeConversation:
     # Items
 
     def create_item(self, message: Fields) -> list[Step]:
-        item = check_item(message.get("item"), self._items)
+        item = check_item(message.get("item"), [*self._items, *self._coming()])
         given = {"id": string(item.get("id")) or self._id("item"), **item}
         at, previous = self._place(message.get("previous_item_id"))
         if item["type"] != "function_call_output":
@@ -210,7 +230,9 @@ class RealtimeConversation:
                 f"Audio content of {length:.0f}ms is already shorter than {end}ms",
                 param="audio_end_ms",
                 code="invalid_value",
+                mistake="truncated-beyond",
             )
+        self._cut.pop(id, None)
         self._lengths[id] = end
         item["content"] = [{"type": "output_audio"}]
         place = {"item_id": id, "content_index": 0, "audio_end_ms": end}
@@ -242,12 +264,15 @@ class RealtimeConversation:
 
     def _listen(self) -> list[Step]:
         """Asks what is said, unless the model waits for the result of a call."""
-        running = self._answers.get("")
-        said = [] if running is None else follow(running.payloads).items
-        items = [*self._items, *(one.item for one in said)]
+        items = [*self._items, *self._coming()]
         if items and items[-1]["type"] == "function_call":
             return []
         return [Listen(lambda words: self._body([*items, self._speech(words)], {}))]
+
+    def _coming(self) -> list[Json]:
+        """The items of the answer that is on its way: clients answer a call before the end."""
+        running = self._answers.get("")
+        return [] if running is None else [said.item for said in follow(running.payloads).items]
 
     def hear(self, heard: Heard | None) -> list[Step]:
         """What follows from what the user says."""
@@ -275,7 +300,7 @@ class RealtimeConversation:
             steps += self._say("input_audio_buffer.speech_stopped", **place)
             steps += self._end_turn()
             if detection.get("create_response") is not False:
-                steps += self._ask({"type": "response.create"})
+                steps += self._ask(_BY_VOICE)
         return steps
 
     def _began(self) -> list[str]:
@@ -355,10 +380,23 @@ class RealtimeConversation:
         if answer.is_outside:
             lane = f"outside {self._next()}"
         elif self._running() is not None:
-            raise errors.active_response(self._active_id())
+            by_client = self._answers[""].message is not _BY_VOICE
+            raise errors.active_response(self._active_id(), known=by_client)
         self._answers[lane] = answer
         self._sound.asked = False
-        return [Ask(message, lane)]
+        return [*self._forgotten(), Ask(message, lane)]
+
+    def _forgotten(self) -> Iterator[Step]:
+        """The interrupted items of which the client has not said how much was heard."""
+        for id, answers in tuple(self._cut.items()):
+            self._cut[id] -= 1
+            if answers == 1:
+                del self._cut[id]
+                problem = (
+                    f"The user interrupted the sound of '{id}', and no conversation.item.truncate "
+                    "says how much of it was heard, so the model believes all that was sent."
+                )
+                yield Breach("truncation-missing", problem)
 
     def _running(self) -> str | None:
         """The lane of the answer that the conversation gets."""
@@ -423,7 +461,8 @@ class RealtimeConversation:
             self._ids.add(string(known))
             if _kind(texts[-1]) == "response.done":
                 sent += self._say("rate_limits.updated", rate_limits=_LIMITS)
-        self._answers[ask.lane].payloads = sent
+        answer = self._answers[ask.lane]
+        answer.payloads, answer.place = sent, len(self._items)
         return self._dialect.write(sent)
 
     def _failure(self, ask: Ask, status: int, payloads: Sequence[str]) -> list[str]:
@@ -448,6 +487,8 @@ class RealtimeConversation:
 
     def finish(self, ask: Ask, sent: int) -> list[Step]:
         """What follows from the end of an answer: its items belong to the conversation."""
+        if self._rejection is not None:
+            return [self._rejection]
         answer = self._answers.get(ask.lane)
         if answer is None or answer.message is not ask.message:
             return []  # of a message that is no JSON
@@ -457,9 +498,13 @@ class RealtimeConversation:
             return []
         followed = follow(answer.payloads[:sent])
         if not answer.is_outside:
+            self._items[answer.place : answer.place] = [said.item for said in followed.items]
             for said in followed.items:
-                self._items.append(said.item)
-                self._lengths[said.item["id"]] = self._out().length(said.sound)
+                id, length = said.item["id"], self._out().length(said.sound)
+                self._lengths[id] = length
+                if length and answer.reason:
+                    # The user's next words are answered before the client can say anything.
+                    self._cut[id] = 2 if answer.reason == "turn_detected" else 1
         steps: list[Step] = []
         if answer.reason and not followed.is_over:
             steps += self._cancellation(answer, followed.response, followed.items)

@@ -36,12 +36,17 @@ def missing_item(action: str, param: str, id: str) -> RequestError:
     )
 
 
-def active_response(id: str) -> RequestError:
-    """The error for an answer that is requested while another one is on its way."""
+def active_response(id: str, *, known: bool) -> RequestError:
+    """The error for an answer that is requested while another one is on its way.
+
+    Args:
+        known: whether the client knows of that one, since it asked for it.
+    """
     return RequestError(
         f"Conversation already has an active response in progress: {id}. Wait until the response "
         "is finished before creating a new one.",
         code="conversation_already_has_active_response",
+        mistake="answer-on-its-way" if known else "",
     )
 
 

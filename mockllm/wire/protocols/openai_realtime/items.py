@@ -47,6 +47,7 @@ def check_item(item: object, known: Sequence[Json]) -> Json:
                 f"Tool call ID '{id}' not found in conversation.",
                 param="item.call_id",
                 code="invalid_tool_call_id",
+                mistake="context-missing",
             )
     return dict(item)
 

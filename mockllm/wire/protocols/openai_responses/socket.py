@@ -117,6 +117,7 @@ class ResponsesConversation:
             "response.steer.",
             param="type",
             code="invalid_value",
+            mistake="unknown-message",
         )
 
     def _ask(self, message: Fields) -> Ask:
@@ -137,7 +138,9 @@ class ResponsesConversation:
         body = body_of(ask.message)
         previous = ask.previous
         if previous and previous not in self._latest.values() and not is_stored(previous):
-            raise STORED_ANSWERS.previous_not_found(previous)
+            refusal = STORED_ANSWERS.previous_not_found(previous)
+            refusal.mistake = "context-missing"
+            raise refusal
         if len(self._running) >= MOST_RUNNING:
             raise RequestError(
                 f"A connection has at most {MOST_RUNNING} responses in flight.",

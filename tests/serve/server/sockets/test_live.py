@@ -376,7 +376,8 @@ def test_turns_that_the_client_marks(serve):
         speak(socket, 100)  # nothing says what is spoken
         send(socket, realtimeInput={"activityEnd": {}})
         assert text(rest(socket)) == "Bye."
-    (_, second) = served.journal()
+    (_, noted, second) = served.journal()
+    assert noted["problems"] == ["Sound came before activityStart or after activityEnd."]
     last = json.loads(second["body"])["turns"][-1]
     assert last["parts"] == [{"inlineData": {"mimeType": "audio/pcm;rate=16000"}}]
 
