@@ -13,6 +13,7 @@ from mockllm.checking.cases.case import Level
 from mockllm.play.quirks.samples import TWO_CALLS
 from mockllm.play.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
+from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import OVER_HTTP
 from tests.checking.mutants import MUTANTS, Mutant
 from tests.checking.mutants.altered import forget_streams
@@ -27,7 +28,7 @@ VARIATIONS: dict[Level, int] = {"payloads": 4, "bytes": 1}
 # The loader refuses a scenario that calls a tool which it does not offer; a model may do so.
 UNOFFERED = replace(TWO_CALLS, name="unoffered", tools=TWO_CALLS.tools[:1])
 
-APIS = OVER_HTTP
+APIS = tuple(PROTOCOLS)
 
 
 @cache
@@ -84,13 +85,14 @@ def test_a_mutant_is_found_by_a_case_or_excused() -> None:
 
 
 def test_every_invariant_and_protocol_has_mutants() -> None:
-    """Every invariant of a streamed answer has a mutant, and so has every protocol at both
-    levels."""
+    """Every invariant of a streamed answer has a mutant, and so has every protocol at both levels;
+    those of WebSockets have messages alone."""
     broken = {name for mutant in MUTANTS for name in mutant.breaks}
     # Bodies are read by another function of a client: see test_examine.
     assert broken == INVARIANTS.keys() - {"stream-equals-body"}
     declared = {(mutant.api, mutant.level) for mutant in MUTANTS}
-    assert declared == {(api, level) for api in APIS for level in ("payloads", "bytes")}
+    levels = {(api, "payloads") for api in APIS} | {(api, "bytes") for api in OVER_HTTP}
+    assert declared == levels
 
 
 def test_every_mutant_has_a_description_and_its_own_name() -> None:

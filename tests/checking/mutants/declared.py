@@ -35,7 +35,9 @@ from tests.checking.mutants import (
     completions_chunks,
     gemini_calls,
     gemini_parts,
+    live_messages,
     ollama_objects,
+    realtime_events,
     reports,
     responses_ends,
     responses_items,
@@ -53,6 +55,8 @@ MODULES: dict[Api, tuple[ModuleType, ...]] = {
     "ollama": (ollama_objects,),
     "cohere": (cohere_events,),
     "completions": (completions_chunks,),
+    "realtime": (realtime_events,),
+    "live": (live_messages,),
 }
 _BYTES = (bytes_lines, bytes_events, bytes_frames)
 
