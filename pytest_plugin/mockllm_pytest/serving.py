@@ -177,8 +177,6 @@ class MockService:
         self._late = late
         self._ended = {RUNNING: "no test"}
         """The ids of the tests that are over, by the names of their sessions."""
-        self._trust: Path | None = None
-        """The folder with the certificates of the proxy, once that listens."""
         self._refusing: dict[str, str] = {}
         """The sessions of requests that nothing answers, by whose they are."""
         self._stack = ExitStack()
@@ -262,8 +260,21 @@ class MockService:
             **({} if own else dummy_keys(os.environ)),
             **(environment_on_request("azure", urls) if azure else {}),
             **proxy_exemptions(os.environ),
+            **self._trusting(),
             "MOCKLLM_URL": self.running_url,
         }
+
+    def _trusting(self) -> dict[str, str]:
+        """The variables by which programs trust the server where they dial TLS in any case."""
+        try:
+            trust = self._trust
+        except OSError:  # OpenSSL sees no files of a test's own file system, such as pyfakefs has
+            return {}
+        if trust is None:
+            return {}
+        from mockllm.serve.interception.child import trusting_sockets
+
+        return trusting_sockets(trust)
 
     def refusing_session(self, name: str, why: str) -> str:
         """The name of a session that refuses its requests.
@@ -285,30 +296,29 @@ class MockService:
     def proxy_variables(self, session: str) -> dict[str, str]:
         """The variables by which programs that a test starts send to the server what is for the
         services; {} without the library that makes certificates."""
-        from importlib.util import find_spec
-
         server = self.thread.server
         assert server.options.intercept is not None
-        if find_spec("trustme") is None:
+        if self._trust is None:
             return {}
         from mockllm.serve.interception.child import child_environment, with_session
 
-        if self._trust is None:
-            self._trust = self._stack.enter_context(self._open_proxy())
+        if not server.proxy_url:
+            self.thread.wait(server.open_proxy, server.options.intercept)
         url = with_session(server.proxy_url, session)
         return child_environment(url, self._trust, server.options.intercept.hosts, os.environ)
 
-    @contextmanager
-    def _open_proxy(self) -> Iterator[Path]:
-        """The folder with the certificates of the proxy, which listens from now on."""
+    @cached_property
+    def _trust(self) -> Path | None:
+        """The folder with the certificates that clients of the server trust, which takes TLS from
+        now on; None without the library that makes them."""
+        authority = self.thread.wait(self.thread.server.take_tls)
+        if authority is None:
+            return None
         from mockllm.serve.interception.child import write_trust
 
-        server = self.thread.server
-        assert server.options.intercept is not None
-        authority = self.thread.wait(server.open_proxy, server.options.intercept)
-        with TemporaryDirectory(prefix="mockllm-") as folder:
-            write_trust(authority, Path(folder), os.environ)
-            yield Path(folder)
+        folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="mockllm-")))
+        write_trust(authority, folder, os.environ)
+        return folder
 
     @contextmanager
     def running(self, session: str) -> Iterator[None]:

@@ -152,9 +152,11 @@ class MockSession:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that the fixture sets: base URLs and keys for the SDKs, `MOCKLLM_URL`, and
-        `NO_PROXY`. A subprocess inherits them. The URLs are the same in all tests of a run, since
-        some libraries read them only once; requests to them belong to the test that makes them.
+        """The variables that the fixture sets: base URLs and keys for the SDKs, `MOCKLLM_URL`,
+        `NO_PROXY`, and, as the same port takes TLS, the certificates to trust (`SSL_CERT_FILE`,
+        `NODE_EXTRA_CA_CERTS`, `DENO_CERT`). A subprocess inherits them. The URLs are the same in
+        all tests of a run, since some libraries read them only once; requests to them belong to
+        the test that makes them.
 
         Where the test names hosts that are intercepted, base URLs stay as they are, but those of
         the environment that lead elsewhere; subprocesses get a proxy instead.

@@ -7,6 +7,7 @@ import sys
 
 import httpx
 import pytest
+import trustme
 
 from mockllm.play.replay.loading import load
 from tests.cases import for_all
@@ -149,6 +150,37 @@ def test_a_server_with_tls(program, folder):
     asked = program("run", "--scenarios", folder, "--", *command, **variables)
     _, output, _ = asked.end()
     assert output == f"200 {server.url}/v1/chat/completions\n"
+
+
+EITHER = """
+import os, sys, urllib.request
+from pathlib import Path
+for url in (os.environ["MOCKLLM_URL"], os.environ["MOCKLLM_URL"].replace("http:", "https:")):
+    with urllib.request.urlopen(url + "/v1/models") as answer:
+        sys.stdout.write(f"{url.partition(':')[0]} {answer.status}\\n")
+added = Path(os.environ["NODE_EXTRA_CA_CERTS"]).read_text()
+sys.stdout.write(f"{added.count('BEGIN CERTIFICATE')} {os.environ['CURL_CA_BUNDLE']}\\n")
+"""
+
+
+def test_a_command_that_dials_tls_in_any_case(program, folder, tmp_path):
+    """One port takes both; what the environment named for Node stays trusted, and curl, which has
+    no need of it, keeps its own."""
+    own = tmp_path / "own.pem"
+    own.write_bytes(trustme.CA().cert_pem.bytes())
+    run = ("run", folder, "--allow-no-requests", "--", sys.executable, "-c", EITHER)
+    _, output, errors = program(*run, NODE_EXTRA_CA_CERTS=str(own), CURL_CA_BUNDLE="own").end()
+    assert output == "http 200\nhttps 200\n2 own\n", errors
+
+
+def test_a_command_that_trusts_others(program, folder):
+    """Its handshake fails, and standard error says why."""
+    asks = "import os, httpx; httpx.get(os.environ['MOCKLLM_URL'].replace('http:', 'https:'))"
+    command = ("env", "-u", "SSL_CERT_FILE", sys.executable, "-c", asks)
+    code, _, errors = program("run", folder, "--", *command).end()
+    assert code == 1
+    assert "CERTIFICATE_VERIFY_FAILED" in errors
+    assert "a client of this server does not take the certificate of this process" in errors
 
 
 @for_all(

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import openai
@@ -315,3 +316,18 @@ def test_node_over_tls(tmp_path):
     assert (seen["text"], seen["error"]) == ("It rains. Take a coat.All right.", None)
     assert seen["types"].count("response.done") == 3
     assert seen["types"].count("response.function_call_arguments.delta") > 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    NODE is None or not (FOLDER / "node_modules" / "openai").is_dir(),
+    reason="Node or openai is not installed: run `npm install` in sdks/",
+)
+def test_node_beside_mockllm_run(tmp_path):
+    """The base URL is without TLS; the SDK dials TLS at its port, and trusts it."""
+    (tmp_path / "phone.yaml").write_text(PHONE)
+    code = f"node {FOLDER / 'realtime.mjs'} $MOCKLLM_URL 'The weather?' Bye"
+    command = [sys.executable, "-m", "mockllm", "run", tmp_path, "--", "sh", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=GIVE_UP)
+    assert done.stderr == "mockllm: 3 requests: 3 played\n"
+    assert json.loads(done.stdout)["text"] == "It rains. Take a coat.All right."

@@ -199,5 +199,38 @@ def test_a_websocket_of_a_client_that_insists_on_tls(run):
         def test_the_base_url(mockllm_session):
             mockllm_session.reply("Hello.")
             assert asyncio.run(ask(genai.Client())) == "Hello."
+
+        @pytest.mark.mockllm(intercept=None)
+        def test_a_process_that_is_not_redirected(mockllm_session):
+            mockllm_session.reply("Hello.")
+            assert asyncio.run(ask(genai.Client())) == "Hello."
+        """
+    ).assert_outcomes(passed=3)
+
+
+INSISTS = """
+import os, urllib.request
+url = os.environ["OPENAI_BASE_URL"].replace("http:", "https:") + "/models"
+print(urllib.request.urlopen(url).status)
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_insists_on_tls(project, run):
+    """It trusts the server by its environment, which is that of the test, and only so long."""
+    project.makepyfile(insists=INSISTS)
+    run(
+        """
+        import os, subprocess, sys
+        from pathlib import Path
+
+        def test_it(mockllm_session):
+            done = subprocess.run([sys.executable, "insists.py"], capture_output=True, text=True)
+            assert done.stdout == "200\\n", done.stderr
+            files = os.environ["SSL_CERT_FILE"], os.environ["NODE_EXTRA_CA_CERTS"]
+            assert len({Path(file).read_text().split("-----BEGIN ")[-1] for file in files}) == 1
+
+        def test_after_it():
+            assert "mockllm" not in os.environ.get("SSL_CERT_FILE", "")
         """
     ).assert_outcomes(passed=2)

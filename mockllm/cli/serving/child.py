@@ -28,8 +28,8 @@ def leading(
     server: MockServer, environment: Mapping[str, str], *, keeps_keys: bool = False
 ) -> Iterator[dict[str, str]]:
     """The variables that lead a program to a server: base URLs and keys, or, where the server
-    intercepts, a proxy and the certificates to trust, which lie in a folder until the end; of one
-    that speaks TLS the latter alone.
+    intercepts, a proxy. With an authority the certificates to trust, too, which lie in a folder
+    until the end; of a server that speaks TLS alone these are all.
 
     Args:
         environment: that the program would have otherwise.
@@ -47,6 +47,7 @@ def leading(
     from mockllm.serve.interception.child import (
         child_environment,
         trusting,
+        trusting_sockets,
         with_session,
         write_trust,
     )
@@ -54,8 +55,11 @@ def leading(
     with TemporaryDirectory(prefix="mockllm-") as name:
         folder = Path(name)
         write_trust(server.authority, folder, environment)
-        if intercept is None:
+        if server.options.tls and intercept is None:
             yield {**found, **trusting(folder)}
+            return
+        if intercept is None:
+            yield {**urls, **trusting_sockets(folder)}
             return
         proxy_url = with_session(server.proxy_url, "", intercept.password)
         led = child_environment(proxy_url, folder, intercept.hosts, environment)
@@ -74,6 +78,7 @@ def run_beside(thread: ServerThread, command: tuple[str, ...], *, keeps_keys: bo
             stack.enter_context(thread)
         except OSError as error:
             raise not_started(error, thread.server) from None
+        thread.wait(thread.server.take_tls)
         led = stack.enter_context(leading(thread.server, os.environ, keeps_keys=keeps_keys))
         return wait_for(command, {**os.environ, **led})
 

@@ -27,6 +27,10 @@ _BUNDLES = (
 _ADDED = ("NODE_EXTRA_CA_CERTS", "DENO_CERT")
 """Those that name a file with further ones."""
 
+_DIALLING = ("SSL_CERT_FILE", *_ADDED)
+"""Those that clients read which dial TLS whatever their base URL is: of WebSockets, in Python and
+Node. The other variables may name a company's authority, which plain HTTP need not replace."""
+
 _STORE_PASSWORD = "changeit"  # noqa: S105 - Java's own; the certificates in it are public
 _THIS_MACHINE = "localhost,127.0.0.1,::1"
 
@@ -49,11 +53,14 @@ def write_trust(authority: Authority, folder: Path, environment: Mapping[str, st
     """Writes what clients are to trust into a folder: for Java in a form of its own.
 
     Args:
-        environment: of the client; what `SSL_CERT_FILE` names in it stays trusted.
+        environment: of the client; what `SSL_CERT_FILE`, `NODE_EXTRA_CA_CERTS` and `DENO_CERT` name
+            in it stays trusted.
     """
     trusted = authority.trust_bundle(environment.get("SSL_CERT_FILE", ""))
+    files = {environment.get(name, "") for name in _ADDED}
+    before = [Path(file).read_bytes() for file in sorted(files) if file and Path(file).is_file()]
     Path(folder, "trusted.pem").write_bytes(trusted)
-    Path(folder, "mockllm.pem").write_bytes(authority.certificate)
+    Path(folder, "mockllm.pem").write_bytes(b"\n".join([*before, authority.certificate]))
     Path(folder, "trusted.p12").write_bytes(_java_store(trusted))
 
 
@@ -63,6 +70,11 @@ def trusting(folder: Path) -> dict[str, str]:
         **dict.fromkeys(_BUNDLES, str(folder / "trusted.pem")),
         **dict.fromkeys(_ADDED, str(folder / "mockllm.pem")),
     }
+
+
+def trusting_sockets(folder: Path) -> dict[str, str]:
+    """Those of `trusting` for programs that have base URLs without TLS."""
+    return {name: value for name, value in trusting(folder).items() if name in _DIALLING}
 
 
 def child_environment(

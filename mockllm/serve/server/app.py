@@ -7,9 +7,11 @@ in when the server listens already, or when something asks for it.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -30,6 +32,8 @@ from mockllm.serve.server.http.aiohttp_internals import (
 from mockllm.serve.server.options import InterceptOptions, RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
+    import ssl
+
     from mockllm.core.errors import Problem
     from mockllm.play.replay.player import Player
     from mockllm.play.replay.sessions.session import Sessions
@@ -60,7 +64,12 @@ class MockServer:
         self.proxy_url = ""
         """Of the forward proxy; "" without one."""
         self.authority: Authority | None = None
-        """Signs for the hosts that the forward proxy intercepts; None without one."""
+        """Signs for the hosts that the forward proxy intercepts, and for this server where clients
+        may speak TLS to it; None without either."""
+        self._secured: ssl.SSLContext | None = None
+        """Of connections that begin with TLS; None where they may not."""
+        self._opening: set[asyncio.Task[None]] = set()
+        """Connections that have not begun yet."""
         self._forward_proxy: ForwardProxy | None = None
         self._proxying: asyncio.Server | None = None
 
@@ -240,6 +249,19 @@ class MockServer:
         if self.options.intercept is not None and self.options.intercept.proxy_port is not None:
             await self.open_proxy(self.options.intercept, self.options.intercept.proxy_port)
 
+    async def take_tls(self) -> Authority | None:
+        """Lets clients begin with TLS on the server's own port, from now on: some dial nothing
+        else. `url` stays that of plain HTTP. Returns what they have to trust; None, and nothing
+        changes, without the library that makes certificates."""
+        if find_spec("trustme") is None:
+            return None
+        from mockllm.serve.interception.authority import Authority
+
+        self.authority = self.authority or Authority()
+        if not self.options.tls and sys.platform != "win32":  # whose loop shows no first byte
+            self._secured = self.authority.by_name()
+        return self.authority
+
     async def open_proxy(self, options: InterceptOptions, port: int = 0) -> Authority:
         """Lets clients reach the server through a forward proxy; `proxy_url` is known afterwards.
         Returns what its clients have to trust.
@@ -289,8 +311,17 @@ class MockServer:
         else:
             where = {"host": options.host, "port": options.port}
             where["reuse_port"] = options.reuse_port or None
+
+        def connect() -> asyncio.Protocol:
+            if self._secured is None:
+                return server()
+            from mockllm.serve.interception.handshake import EitherConnection
+
+            notice = options.notice or _say_nothing
+            return EitherConnection(self._secured, server, options.patience, self._opening, notice)
+
         return await loop.create_server(
-            server,
+            connect,
             **where,
             backlog=4096,
             ssl=secured,
@@ -315,6 +346,8 @@ class MockServer:
         await _stop_listening(listening)
         if self._proxying is not None:
             await _stop_listening(self._proxying)
+        for opening in tuple(self._opening):
+            opening.cancel()
         await take_no_more_requests(self._server)
         self._parts.readiness.stopping = True
         self._parts.view.close()

@@ -9,10 +9,10 @@ session.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from hmac import compare_digest
 from typing import Literal
 
@@ -21,6 +21,7 @@ from aiohttp import web
 from mockllm.core.errors import RequestError, UsageError
 from mockllm.core.http import PORTS, is_this_machine
 from mockllm.serve.interception.authority import Authority
+from mockllm.serve.interception.handshake import BEGIN, Held, begins_tls, distrust, secure
 from mockllm.serve.interception.pipes import hand_over, join, until_lost
 from mockllm.serve.interception.targets import ProxyTarget, read_credentials, read_target
 from mockllm.serve.server.http.addresses import ALL_ADDRESSES, own_addresses
@@ -37,8 +38,6 @@ from mockllm.serve.server.recording.relay import Relay
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 """Any 2xx opens a tunnel, and none has a body (RFC 9110, section 9.3.6)."""
 _CONNECTING = 30.0
-_HANDSHAKE = b"\x16"
-"""How TLS begins (RFC 8446, section 5.1); no request over HTTP does."""
 
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -142,7 +141,7 @@ class ForwardProxy:
         """
         early = bytes_behind(request)
         # At port 80 it is a WebSocket without TLS, of a client with WS_PROXY.
-        is_plain = target.port == PORTS["http"] or bool(early and not early.startswith(_HANDSHAKE))
+        is_plain = target.port == PORTS["http"] or bool(early and not early.startswith(BEGIN))
         if early and not is_plain:  # asyncio takes no bytes of a handshake that were read before
             raise RequestError("TLS may begin only after the answer to CONNECT.")
         context = self.authority.context(target.host)
@@ -153,28 +152,21 @@ class ForwardProxy:
         try:
             if not is_plain:
                 async with asyncio.timeout(self.patience):
-                    is_plain = not await _begins_tls(transport)
+                    is_plain = not await begins_tls(transport)
             scheme: Literal["http", "https"] = "http" if is_plain else "https"
-            server = intercepted_connection(self.server, target.origin(scheme), session, ended.set)
+            serve = partial(
+                intercepted_connection, self.server, target.origin(scheme), session, ended.set
+            )
             if is_plain:
-                hand_over(transport, server, early)
+                hand_over(transport, serve(), early)
                 transport.resume_reading()
             else:
-                held = _Held()
-                tls = await asyncio.get_running_loop().start_tls(
-                    transport, held, context, server_side=True, ssl_handshake_timeout=self.patience
-                )
-                assert tls is not None
-                held.go_on(tls, server)
+                await secure(transport, context, serve, self.patience)
             await ended.wait()
         except (TimeoutError, ConnectionAbortedError):  # the latter of a handshake that stops
             self.gave_up()
         except OSError as error:
-            self.notice(
-                f"a client of {target.host} does not take the certificate of this process "
-                f"({error}); it has to trust it: SSL_CERT_FILE, NODE_EXTRA_CA_CERTS and others "
-                "name it"
-            )
+            self.notice(distrust(target.host, error))
         finally:
             transport.abort()
         return CLOSE
@@ -187,7 +179,7 @@ class ForwardProxy:
         Raises:
             RequestError: the server cannot be reached.
         """
-        far = _Held()
+        far = Held()
         try:
             async with asyncio.timeout(_CONNECTING):
                 other, _ = await asyncio.get_running_loop().create_connection(
@@ -245,48 +237,3 @@ async def _leads_here(host: str, port: int) -> bool:
         return False
     addresses = {str(address[0]) for *_, address in found}
     return any(map(is_this_machine, addresses)) or not addresses.isdisjoint(own_addresses())
-
-
-async def _begins_tls(transport: asyncio.Transport) -> bool:
-    """Whether a client begins with TLS; what it sent stays to be read. Its reading is paused."""
-    loop = asyncio.get_running_loop()
-    arrived = asyncio.Event()
-    # A copy, as asyncio watches no descriptor for us that a transport has; and only a look, as
-    # `start_tls` needs the bytes.
-    file = os.dup(transport.get_extra_info("socket").fileno())
-    with socket.socket(fileno=file) as peeked:
-        loop.add_reader(file, arrived.set)
-        try:
-            await arrived.wait()
-        finally:
-            loop.remove_reader(file)
-        try:
-            return peeked.recv(1, socket.MSG_PEEK) == _HANDSHAKE
-        except OSError:  # the client is gone, which its connection notices
-            return False
-
-
-class _Held(asyncio.Protocol):
-    """Keeps what arrives until it is known who reads it."""
-
-    def __init__(self) -> None:
-        self._data = b""
-        self._ended = self._lost = False
-
-    def data_received(self, data: bytes) -> None:
-        self._data += data
-
-    def eof_received(self) -> bool:
-        self._ended = True
-        return True
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._lost = True
-
-    def go_on(self, transport: asyncio.Transport, protocol: asyncio.Protocol) -> None:
-        """Lets a protocol read on, and what arrived before."""
-        hand_over(transport, protocol, self._data)
-        if self._lost:
-            protocol.connection_lost(None)
-        elif self._ended and not protocol.eof_received():
-            transport.close()

@@ -52,6 +52,8 @@ LISTENERS: dict[str, Connect] = {
     "server": lambda thread: to(thread.url),
     "server, recording": lambda thread: to(thread.url),
     "server, TLS": lambda thread: secure(to(thread.url), thread, "localhost"),
+    "server, either, TLS": lambda thread: secure(to(thread.url), thread, "localhost"),
+    "server, either, plain": lambda thread: to(thread.url),
     "proxy": lambda thread: to(thread.server.proxy_url),
     "proxy, CONNECT": lambda thread: tunnel(thread, 80),
     "proxy, CONNECT, TLS": lambda thread: secure(tunnel(thread, 443), thread, HOST),
@@ -60,6 +62,7 @@ LISTENERS: dict[str, Connect] = {
 SILENT: dict[str, Connect] = {
     "server": lambda thread: to(thread.url),
     "server, TLS": lambda thread: to(thread.url),
+    "server, either, TLS": lambda thread: to(thread.url),
     "proxy": lambda thread: to(thread.server.proxy_url),
     "proxy, CONNECT": lambda thread: tunnel(thread, 80),
     "proxy, CONNECT, TLS": lambda thread: tunnel(thread, 443),
@@ -81,6 +84,8 @@ def reached(way: str, folder: Path, patience: float = GIVE_UP) -> Iterator[Serve
         max_body=MOST,
     )
     with ServerThread((), options) as thread:
+        if "either" in way:
+            thread.wait(thread.server.take_tls)
         yield thread
 
 
@@ -178,6 +183,28 @@ def test_a_name_that_gets_no_certificate(name: str, tmp_path: Path) -> None:
         with closing(LISTENERS["server, TLS"](thread)) as sock:
             sock.sendall(b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
             assert until_closed(sock).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_server_with_and_without_tls_at_its_end(tmp_path: Path) -> None:
+    """Connections that have not begun end with the server, which does not wait for them."""
+    with reached("either", tmp_path) as thread:
+        silent = to(thread.url)
+        with closing(LISTENERS["server, either, plain"](thread)) as sock:
+            sock.sendall(b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            assert until_closed(sock).startswith(b"HTTP/1.1 200 ")
+    with closing(silent):
+        assert until_closed(silent) == b""
+
+
+def test_a_client_that_trusts_others_is_noted() -> None:
+    notices: list[str] = []
+    with ServerThread((), ServerOptions(grace=0, notice=notices.append)) as thread:
+        thread.wait(thread.server.take_tls)
+        with closing(to(thread.url)) as raw, pytest.raises(ssl.SSLCertVerificationError):
+            ssl.create_default_context().wrap_socket(raw, server_hostname="localhost")
+    assert [line.partition(" (")[0] for line in notices] == [
+        "a client of this server does not take the certificate of this process"
+    ]
 
 
 def hello(name: bytes) -> bytes:
