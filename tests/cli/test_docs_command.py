@@ -22,9 +22,43 @@ def test_a_page_is_printed_by_any_of_its_names(mockllm):
     page = (DOCS / "faults.md").read_text()
     for name in ("faults", "faults.md", "docs/faults.md", "docs/faults.md#rates"):
         assert mockllm("docs", name).stdout.strip() == page.strip()
-    missing = mockllm("docs", "fault")
-    assert missing.exit_code == 2
-    assert "did you mean 'faults'" in missing.stderr
+
+
+def test_words_are_searched_in_the_pages(mockllm, monkeypatch, tmp_path):
+    """Sections with all words are listed: names and headings first, then where they stand often."""
+    monkeypatch.setattr("mockllm.cli.docs._folder", lambda: tmp_path)
+    (tmp_path / "faults.md").write_text("# Faults\nThe stream ends.\n## Rates\nSome retry.\n")
+    code = "```sh\n# no heading of a retry\n```\n"
+    (tmp_path / "other.md").write_text(f"# Other\nRetry, retry.\n{code}## A retry\nA stream.\n")
+    found = mockllm("docs", "retry")
+    assert found.exit_code == 0
+    assert [line.split() for line in found.stdout.splitlines()[1:4]] == [
+        ["other", "A", "retry"],
+        ["other", "Other"],
+        ["faults", "Rates"],
+    ]
+    assert "`mockllm docs other` prints the page" in found.stdout
+    both = mockllm("docs", "RETRY", "stream").stdout
+    assert "A retry" in both
+    assert "Rates" not in both
+    assert mockllm("docs", "fault").stdout.splitlines()[1].split() == ["faults", "Faults"]
+
+
+def test_what_no_page_has_is_an_error_with_near_names(mockllm):
+    """The exit code is 1, and what is mistyped is recognised."""
+    missing = mockllm("docs", "quikrs")
+    assert (missing.exit_code, missing.stdout) == (1, "")
+    assert "did you mean 'quirks'" in missing.stderr
+    nothing = mockllm("docs", "zzzqq")
+    assert nothing.exit_code == 1
+    assert "`mockllm docs` lists them" in nothing.stderr
+
+
+def test_many_sections_are_cut_and_counted(mockllm):
+    """The best sections are shown; how many are left out is said."""
+    listed = mockllm("docs", "stream").stdout.splitlines()
+    assert len(listed) == 1 + 20 + 2
+    assert "further sections left out: add a word" in listed[-1]
 
 
 def test_messages_name_the_site_where_there_is_one(mockllm, monkeypatch):
