@@ -96,18 +96,21 @@ def test_json_lines(program, upstream, tmp_path):
 def test_an_exchange_that_is_not_recorded(program, upstream, tmp_path):
     """If an exchange is not recorded for any reason, `record` and `serve --record` count it and
     exit with 1."""
-    for command in (("record",), ("serve", tmp_path, "--record", "all")):
-        options = ("--upstream", upstream.url, "-o", tmp_path, "--port", "0", "--quiet")
+    for number, command in enumerate((("record",), ("serve", tmp_path, "--record", "all"))):
+        folder = tmp_path / f"recorded-{number}"
+        folder.mkdir()
+        options = ("--upstream", upstream.url, "-o", folder, "--port", "0", "--quiet")
         recorder = program(*command, *options).listening()
-        with contextlib.closing(http.client.HTTPConnection(*address(recorder.url))) as connection:
-            headers = {"Connection": "upgrade", "Upgrade": "websocket"}
-            connection.request("GET", "/v1/realtime", headers=headers)
-            assert connection.getresponse().status == 200
-        assert recorder.line_with("not recorded: ").endswith("not recorded")
+        folder.rename(tmp_path / f"gone-{number}")
+        folder.write_text("in the way")
+        assert chat(recorder.url, "hello")[0] == 200
         recorder.signal()
-        code, _, errors = recorder.end()
+        code, output, errors = recorder.end()
         assert code == 1
-        assert errors == "mockllm: 0 recorded; 1 not recorded (see their lines above)\n"
+        assert "not recorded: POST /v1/chat/completions: it cannot be written: " in output
+        assert (
+            "\nmockllm: 0 recorded; 1 not recorded, of them 1 that could not be written " in errors
+        )
 
 
 @pytest.mark.slow

@@ -222,8 +222,9 @@ def test_interrupted(check: Check, tmp_path: Path) -> None:
 @for_all("form", [(), ("--http",), ("--http", "--faults"), ("--cuts",), ("--self-test",)])
 def test_interrupted_before_the_hello(form: tuple[str, ...], tmp_path: Path) -> None:
     """One Ctrl-C ends the check and its runner, which hangs: there is no result to keep."""
+    command = [sys.executable, "-m", "mockllm", "check", "--api", "chat"]
     done = subprocess.run(
-        [sys.executable, "-m", "mockllm", "check", "--api", "chat", *form, "--", *faulty("silent")],
+        [*command, "--limit", str(GIVE_UP), *form, "--", *faulty("silent")],
         cwd=tmp_path, capture_output=True, text=True, timeout=GIVE_UP, check=False,
     )  # fmt: skip
     assert done.returncode == 130, done.stderr
