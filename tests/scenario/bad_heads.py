@@ -262,13 +262,6 @@ HEADS: list[Row] = [
         ],
     ),
     (
-        "match ignore alone",
-        top("match: {ignore: [uuid]}"),
-        [
-            "2:8: match: must have a condition; 'any' answers whatever nothing else does",
-        ],
-    ),
-    (
         "match ignore",
         top("match: {user: x, ignore: [uid, $.a b, /(/, 5]}"),
         [

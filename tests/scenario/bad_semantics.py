@@ -14,6 +14,13 @@ OPERATOR = (
 
 SEMANTICS: list[Row] = [
     (
+        "match ignore alone",
+        top("match: {ignore: [uuid]}"),
+        [
+            "2:8: match: must have a condition; 'any' answers whatever nothing else does",
+        ],
+    ),
+    (
         "latency key",
         top("defaults: {latency: ttf=1s}"),
         [

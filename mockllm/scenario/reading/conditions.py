@@ -286,12 +286,13 @@ def _entry(node: Node, findings: Findings) -> m.Match | None:
 def _conditions_of(
     make: Callable[..., T], node: Node, findings: Findings, table: Table, hint: str = ""
 ) -> T | None:
-    """Conditions, of which there must be one; None also where one of them cannot be read."""
+    """Conditions, of which there must be one, or what they ignore; None also where one of them
+    cannot be read."""
     before = len(findings.found)
     values = fields(node, findings, table)
     if len(findings.found) > before or values is None:
         return None
-    if not values.keys() - {"ignore"}:
+    if not values:
         findings.add(node, f"must have a condition{hint}")
         return None
     return make(**table.arguments(values))
@@ -314,6 +315,10 @@ _MATCH = table(
 _ENTRY = Table({k: r for k, r in _MATCH.readers.items() if k != "ignore"}, (), _MATCH.fields)
 
 
+NO_CONDITION = "; 'any' answers whatever nothing else does"
+"""The hint for a `match` without conditions."""
+
+
 def match(node: Node, findings: Findings) -> m.Match | None:
     """`any`, or conditions; None also where one of them cannot be read."""
     if isinstance(node, Scalar):
@@ -321,8 +326,7 @@ def match(node: Node, findings: Findings) -> m.Match | None:
             return m.Match(anything=True)
         findings.must_be(node, "'any', or a mapping with " + keys(_MATCH.readers))
         return None
-    hint = "; 'any' answers whatever nothing else does"
-    return _conditions_of(m.Match, node, findings, _MATCH, hint)
+    return _conditions_of(m.Match, node, findings, _MATCH, NO_CONDITION)
 
 
 def _schema(node: Node, findings: Findings) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mockllm.core.http import MOST_REASON
 from mockllm.scenario import model as m
+from mockllm.scenario.reading.conditions import NO_CONDITION
 from mockllm.scenario.reading.nodes import KeyPath, Mapping, Node, Sequence
 from mockllm.scenario.reading.tables import table
 from mockllm.scenario.reading.values import Findings, json_value, listing, readable_fields, record
@@ -57,6 +58,11 @@ def check_socket(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
     """The mistakes of a scenario that concern `socket`, `client` and `service`."""
     if scenario.socket and (scenario.route is None or scenario.route.method not in ("", "GET")):
         yield ("socket",), "needs a 'route: GET /path', by which clients open it"
+    ignoring = scenario.match is not None and scenario.match == m.Match(
+        ignore=scenario.match.ignore
+    )
+    if ignoring and not scenario.socket:  # whose messages are compared without any condition
+        yield ("match",), f"must have a condition{NO_CONDITION}"
     for index, turn in enumerate(scenario.turns):
         path: KeyPath = ("turns", index)
         sides = {"client": turn.client, "service": turn.service}

@@ -320,6 +320,30 @@ def test_ids_audio_and_order(tmp_path):
         )
 
 
+IGNORING = """
+scenario: ignoring
+route: GET /live
+match: {ignore: [$.voice]}
+socket: text
+turns:
+  - client:
+      - json: {type: update, voice: a}
+    service:
+      - json: {type: updated}
+"""
+
+
+def test_a_match_that_only_ignores(tmp_path):
+    """A route of a WebSocket needs no condition to leave out what differs in each run."""
+    (tmp_path / "ignoring.yaml").write_text(IGNORING)
+    (scenario,) = load([tmp_path])
+    assert dump(scenario).count("ignore: [$.voice]") == 1
+    with played(tmp_path) as (url, ask):
+        got = asyncio.run(_messages(url, ['{"type": "update", "voice": "b"}'], 1))
+        assert json.loads(got[0].data) == {"type": "updated"}
+        assert ask()[0]["verdict"] == "good"
+
+
 def test_less_and_more_audio(tmp_path):
     """Too little keeps the answer back, and the journal says how much is missing; more than was
     recorded is a remark."""
