@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.text import shorten
 from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.sessions.exchange import Exchange
@@ -12,6 +14,7 @@ from mockllm.play.replay.sessions.session import Session
 from mockllm.serve.server.control.server_view import SentAnswers
 from mockllm.serve.server.http.socket_writing import AnswerPayloads
 from mockllm.serve.ui.live import user_text
+from mockllm.serve.ui.shown_answers import sent_times
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.values import json_object
 
@@ -25,8 +28,7 @@ def connection_json(
     """The messages on the connection of a request, in the order of their times; None for a request
     over HTTP.
 
-    Messages of the service have the times at which they were due. Those of one kind that follow one
-    another are counted together.
+    Messages of one kind that follow one another are counted together.
     """
     if exchange.headers.get("upgrade", "").lower() != "websocket":
         return None
@@ -75,12 +77,19 @@ def _items(
 
 
 def _kinds(exchange: Exchange, answer: HttpAnswer, speed: float) -> Iterator[tuple[float, str]]:
-    """When each message of an answer was due, in seconds after its request, and its kind."""
+    """When each message of an answer was sent, in seconds after its request, and its kind; when it
+    was due, where an API sends other messages than the events of its streams."""
     protocol = PROTOCOLS.get(exchange.played.api or "")
     if protocol is None:
         return
-    payloads, times, _ = AnswerPayloads().read(answer, protocol.usual)
-    for at, payload in zip(times, payloads, strict=True):
-        value = json_object(payload) or {}
-        kind = value.get("type") or ", ".join(value) or "no JSON"
-        yield at / speed / 1e6 if speed else 0.0, str(kind)
+    payloads, due, _ = AnswerPayloads().read(answer, protocol.usual)
+    parts = [json_bytes(payload) for payload in payloads]
+    marks, written = exchange.sent.marks or (), exchange.sent.bytes
+    times: list[int | None] = [round(at / speed) if speed else 0 for at in due]
+    if marks and written in accumulate(map(len, parts)):
+        times = list(sent_times(parts, marks, all_at=None))
+    for at, part in zip(times, parts, strict=True):
+        if at is None:  # not sent yet, or never
+            return
+        value = json_object(part) or {}
+        yield at / 1e6, str(value.get("type") or ", ".join(value) or "no JSON")

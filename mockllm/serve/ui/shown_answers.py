@@ -84,9 +84,22 @@ def made_answer(answer: HttpAnswer, speed: float, *, note: str = "") -> ShownAns
     )
 
 
+_OVER_SOCKET = "It went over a WebSocket: Connection has its messages, and when they were sent."
+
+
 def _sent_answer(
     exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None, speed: float
 ) -> ShownAnswer:
+    if exchange.headers.get("upgrade", "").lower() == "websocket":
+        # What was sent is counted in the bytes of messages, and this is another form of it.
+        return replace(
+            made_answer(answer, speed),
+            source="sent",
+            note=f"The same answer over HTTP. {_OVER_SOCKET}",
+            fault=exchange.fault,
+            struck_after=None,
+            quirks=_quirks(exchange, answer, scenario),
+        )
     at_once = not exchange.sent.marks and not exchange.in_use and not exchange.broken_off
     all_at = round(exchange.sent.duration * 1_000_000) if at_once else None
     short = exchange.sent.bytes < answer.size and not exchange.in_use

@@ -47,6 +47,29 @@ def test_both_sides_in_the_order_of_their_times(serve):
     assert {item["number"] for item in shown(served, 3)["items"]} == {3}
 
 
+def test_messages_have_the_times_at_which_they_were_sent(serve):
+    """And not those at which they were due, which are earlier."""
+    served = serve(TALK)
+    with opened(served.url) as socket:
+        answer(socket)
+    (entry,) = served.server.sessions.get("default").journal
+    sent = list(entry.sent.marks)[1::2]
+    assert sent
+    items = [item for item in shown(served, 1)["items"] if item["side"] == "service"]
+    assert {item["at"] for item in items} <= {round(at * 1e6) / 1e6 for at in sent}
+
+
+def test_the_stream_is_not_measured_by_messages(serve):
+    """Its bytes are those of the answer over HTTP: a whole answer does not look cut off."""
+    served = serve(TALK)
+    with opened(served.url) as socket:
+        answer(socket)
+    stream = served.http.get("/_mockllm/ui/request/default/1").json()["answer"]
+    assert stream["gone_after"] is None
+    assert not any(part["left"] for part in stream["parts"])
+    assert "Connection has its messages" in stream["note"]
+
+
 def test_what_broke_is_on_it(serve):
     served = serve(TALK)
     fault = "handshake:pause=1ms; cut:after=6 events,code=1011"

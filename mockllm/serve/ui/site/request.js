@@ -272,7 +272,7 @@ function socketItem(one, before, row) {
 
 function socketView({ socket, row }) {
   const { items, left_out: left } = socket;
-  return [h("p", { class: "note" }, "All messages of this WebSocket, at the times at which they came or were due. Messages of one kind that follow one another are counted."),
+  return [h("p", { class: "note" }, "All messages of this WebSocket, at the times at which they came or were sent. Messages of one kind that follow one another are counted."),
     h("div", { class: "socket-heads", "aria-hidden": "true" }, h("span", {}, "time"), h("span", {}, "client"), h("span", {}, "service")),
     h("ol", { class: "socket", id: "socket" }, items.map((one, at) => socketItem(one, at ? items[at - 1].at : one.at, row))),
     left ? h("p", { class: "note" }, `${count(left, "message")} more are not shown.`) : null];
