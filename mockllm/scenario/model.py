@@ -441,7 +441,8 @@ class TurnSpec:
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
             answer that was broken off, with nothing else.
         branches: the entries of `when`; the first whose protocol and conditions hold answers.
-        repeat: True: it answers all later requests, too; a number: so many in a row.
+        repeat: True: it answers all later requests, too, and its `attempts` begin again; a number:
+            so many in a row.
         recorded: of the turn itself; branches have none. That of the first turn on a WebSocket is
             the tape of the whole session.
         extra: by protocol and place, fields that its service adds, as
@@ -487,6 +488,11 @@ class TurnSpec:
     def is_auto(self) -> bool:
         """Whether its reply is made from the request."""
         return any(isinstance(part, AutoPart) for part in self.reply)
+
+    @property
+    def period(self) -> int:
+        """The number of tries after which its `attempts` begin again; 0: its reply stays."""
+        return len(self.attempts) + 1 if self.repeat is True else 0
 
     def for_attempt(self, attempt: TurnSpec) -> TurnSpec:
         """The turn as an earlier try gets it: with the answer of the try in place of its own."""

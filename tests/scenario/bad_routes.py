@@ -171,6 +171,11 @@ ROUTE_SEMANTICS: list[Row] = [
         ["4:13: turns[0].client: needs 'socket: text', or binary, and a 'route' in its scenario"],
     ),
     (
+        "a socket that begins again",
+        socket("service: [{text: a}]") + "then: restart\n",
+        ["6:7: then: has no meaning for the sessions of a WebSocket; remove it"],
+    ),
+    (
         "socket without a route",
         "scenario: a\nsocket: text\nturns:\n  - service: [{text: a}]\n",
         ["2:9: socket: needs a 'route: GET /path', by which clients open it"],
@@ -240,12 +245,11 @@ ROUTE_SEMANTICS: list[Row] = [
     ),
     (
         "route with conversation",
-        top("match: {user: hi, tools: [f]}\napis: [chat]\nthen: restart"),
+        top("match: {user: hi, tools: [f]}\napis: [chat]"),
         [
             "3:15: match.user: needs a conversation, and a 'route' has none; its conditions are model, headers, query and body",
             "3:26: match.tools: needs a conversation, and a 'route' has none; its conditions are model, headers, query and body",
             "4:7: apis: has no meaning with a 'route', which calls no model; remove it",
-            "5:7: then: has no meaning with a 'route', which calls no model; remove it",
         ],
     ),
     (
@@ -258,7 +262,7 @@ ROUTE_SEMANTICS: list[Row] = [
         top("", "{answer: {text: a}, finish: stop, repeat: true, timing: {every: 1s}}"),
         [
             "5:33: turns[0].finish: has no meaning in a turn of a route; remove it",
-            "5:47: turns[0].repeat: is not needed: the last turn of a route repeats",
+            "5:47: turns[0].repeat: is not needed: the last turn of a route stays; 'then: restart' of the scenario begins with the first again",
             "5:61: turns[0].timing: of a route has no key but ttft: its answer is not a stream",
         ],
     ),

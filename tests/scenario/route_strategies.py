@@ -144,6 +144,7 @@ route_scenarios = socket_scenarios | st.builds(
     description=st.just("") | lines,
     route=routes(),
     match=st.none() | route_matches,
+    restart=st.booleans(),
     turns=st.lists(
         st.builds(m.TurnSpec, answer=answers(), timing=st.none() | _timings)
         | st.builds(m.TurnSpec, answer=_created, job=_jobs),

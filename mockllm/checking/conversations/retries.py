@@ -196,9 +196,10 @@ def _is_next(
             before, counted = exchange.played.attempt, 0
             if exchange.number > refused.number:
                 return False
-    failures = len(spec.attempts)
+    if not spec.period:
+        return retry.played.attempt == before + 1
     # After so many counts as there are answers, the number would be the same again.
-    return counted <= failures and retry.played.attempt == before % (failures + 1) + 1
+    return counted < spec.period and retry.played.attempt == before % spec.period + 1
 
 
 # Each answer is given once

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from mockllm.play.replay.compilation.tape_player import RecordedAnswer
 
 
-_ALL = 1 << 30
-"""More tries at a turn than there are, so that each is counted: after the last one
-`Session.attempt` counts from 0 again, and the same reply would be drawn."""
-
-
 @dataclass(slots=True)
 class Decision:
     """Which turn answers a request, and what it got once that was made.
@@ -83,7 +78,7 @@ def draw(decision: Decision, body: bytes, attempt: int, session: Session) -> Dec
     spec, selection = decision.spec, decision.selection
     scenario, position = selection.scenario, selection.position
     if not spec.attempts:
-        attempt = 1 + session.attempt(scenario, position, _ALL)
+        attempt = 1 + session.attempt(scenario, position)
     request = sha256(body).hexdigest()
     total = sum(drawn.weight for drawn in spec.one_of)
     left = derive_int(scenario.seeded, position, "one of", request, attempt, below=total)

@@ -211,7 +211,7 @@ class Player:
         if spec.attempts:
             tries = [self._recording(decision, call, attempted) for attempted in spec.attempts]
             selection = decision.selection
-            attempt += session.attempt(selection.scenario, selection.position, len(spec.attempts))
+            attempt += session.attempt(selection.scenario, selection.position, spec.period)
             if attempt <= len(spec.attempts):
                 return self._make(call, decision, attempt, tries[attempt - 1], notes)
         return self._play_turn(call, decision, attempt, recorded, notes)
@@ -265,7 +265,7 @@ class Player:
             self._replayer,
             decision,
             call.protocol,
-            attempt,
+            min(attempt, len(spec.attempts) + 1),  # a reply that stays has the same bytes
             recorded,
             self.speed,
             partial(self._draw, call.session),

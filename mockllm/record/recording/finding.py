@@ -179,9 +179,8 @@ def not_found_after_write(player: Player, exchange: Recording, written: Scenario
         return not_found(player, exchange, written.name, turn, session)
     for scenario, index in recorded_before(player, exchange, written.name, turn):
         session.note_played(scenario.name, index)
-    attempts = len(written.turns[turn].attempts)
-    for _ in range(attempts):
-        session.attempt(written, turn, attempts)
+    for _ in written.turns[turn].attempts:
+        session.attempt(written, turn)
     return not_found(player, exchange, written.name, turn, session)
 
 

@@ -116,6 +116,8 @@ def check_route(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
         yield ("route",), f"has {{{name}}} twice; each segment needs a name of its own"
     for key in _changed_keys(scenario, m.Scenario("", ()), _OF_SCENARIOS):
         yield (key,), "has no meaning with a 'route', which calls no model; remove it"
+    if scenario.restart and scenario.socket:
+        yield ("then",), "has no meaning for the sessions of a WebSocket; remove it"
     for place, match in m.with_entries(scenario.match or m.Match()):
         for key in _changed_keys(match, m.Match(), _OF_MATCHES):
             yield (
@@ -137,7 +139,7 @@ def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
 
 
 # The keys that need a conversation.
-_OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "obey", "then", "ids")
+_OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "obey", "ids")
 _OF_MATCHES = ("user", "user_files", "system", "tools", "stream")
 _OF_TURNS = (
     *("request", "finish", "finish_raw", "stop_sequence", "usage", "obey", "attempts", "wire"),
@@ -164,7 +166,13 @@ def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]
     for key in _changed_keys(turn, m.TurnSpec(), _OF_TURNS):
         yield (*path, key), "has no meaning in a turn of a route; remove it"
     if turn.repeat:
-        yield (*path, "repeat"), "is not needed: the last turn of a route repeats"
+        yield (
+            (*path, "repeat"),
+            (
+                "is not needed: the last turn of a route stays; 'then: restart' of the scenario "
+                "begins with the first again"
+            ),
+        )
     if turn.timing is not None and turn.timing != _usable(turn, turn.timing):
         keys = "ttft: its answer is not a stream"
         keys = "ttft, every and at" if turn.client or turn.service else keys

@@ -157,12 +157,14 @@ def _made_again(exchange: Exchange, scenario: Scenario, quirks: tuple[str, ...])
         raise RequestError(
             "no turn of the scenario answered it, or the scenario is another one now"
         )
+    spec = played_turn(scenario, exchange.played)
+    tries = len(spec.attempts) + 1 if spec is not None else 1
     return turn_answer(
         selection.scenario,
         selection.position,
         protocol,
         replace(request, stream=exchange.played.stream),
-        attempt=exchange.played.attempt,
+        attempt=min(exchange.played.attempt, tries),
         quirks=quirks,
     )
 

@@ -69,6 +69,14 @@ def test_turns_are_played_in_order_and_the_last_repeats() -> None:
     assert client.exchange.outcome == "error"
 
 
+def test_turns_begin_again_if_the_scenario_says_so() -> None:
+    """`then: restart`: the first turn follows the last one, as often as that comes."""
+    client = Client(*loads(BUSY + "then: restart\n"))
+    answers = [client.send("POST /v1/embeddings").status for _ in range(5)]
+    assert answers == [503, 200, 503, 200, 503]
+    assert (client.exchange.turn, client.exchange.outcome) == (0, "error")
+
+
 def test_turns_that_were_not_played_are_counted() -> None:
     """A session knows which turns of a begun route were not played."""
     scenarios = loads(BUSY)

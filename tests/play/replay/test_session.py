@@ -13,18 +13,19 @@ def exchange(body=b"{}", **fields):
     return journal_entry("POST", "/v1/chat/completions", {}, body, **fields)
 
 
-def test_attempts_count_up_and_begin_anew_after_success():
+def test_attempts_count_up_and_begin_again_after_a_period():
     """Two failures, then the answer, then the failures again."""
     session = Session("s")
-    assert [session.attempt(SCENARIO, 0, 2) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+    assert [session.attempt(SCENARIO, 0, 3) for _ in range(7)] == [0, 1, 2, 0, 1, 2, 0]
+    assert [session.attempt(SCENARIO, 1) for _ in range(5)] == [0, 1, 2, 3, 4]
 
 
 def test_attempts_are_counted_for_each_turn():
     """An attempt at one turn does not count for another."""
     session = Session("s")
-    assert session.attempt(SCENARIO, 0, 1) == 0
-    assert session.attempt(SCENARIO, 1, 1) == 0
-    assert session.attempt(SCENARIO, 0, 1) == 1
+    assert session.attempt(SCENARIO, 0) == 0
+    assert session.attempt(SCENARIO, 1) == 0
+    assert session.attempt(SCENARIO, 0) == 1
 
 
 def test_the_journal_is_bounded_in_number():

@@ -138,20 +138,15 @@ class Session:
             self._keep_failure(exchange)
         self._dropped.add(exchange)
 
-    def attempt(self, scenario: Scenario, position: int, failures: int) -> int:
+    def attempt(self, scenario: Scenario, position: int, period: int = 0) -> int:
         """Counts an attempt at a turn; returns how many came before it.
 
-        The attempt after the last failure succeeds, and the next one counts from 0 again.
-
         Args:
-            failures: how many attempts the scenario lets fail.
+            period: after so many attempts the count begins with 0 again; 0: it never does.
         """
-        if not failures:
-            return 0
         key = (scenario.name, position)
-        tried = self._attempts.pop(key, 0)
-        if tried < failures:
-            self._attempts[key] = tried + 1
+        tried = self._attempts.get(key, 0)
+        self._attempts[key] = 0 if tried + 1 == period else tried + 1
         return tried
 
     def note_played(self, scenario: str, index: int) -> None:

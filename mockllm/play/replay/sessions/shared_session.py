@@ -30,7 +30,7 @@ class Attempt:
     """Counts an attempt at a turn, as `Session.attempt`; the outcome is how many came before."""
 
     turn: Turn
-    failures: int
+    period: int
 
 
 @record
@@ -175,10 +175,8 @@ class SharedSession(Session):
         except KeyError:
             raise StateNotReadError(operation) from None
 
-    def attempt(self, scenario: Scenario, position: int, failures: int) -> int:
-        if not failures:
-            return 0
-        tried: int = self._outcome(Attempt((scenario.name, position), failures))
+    def attempt(self, scenario: Scenario, position: int, period: int = 0) -> int:
+        tried: int = self._outcome(Attempt((scenario.name, position), period))
         return tried
 
     def note_played(self, scenario: str, index: int) -> None:
@@ -362,7 +360,7 @@ class SessionReader:
         self._storable = Stored()
         self._latest: dict[_Key, Exchange] = {}
         self._in_use: set[_Key] = set()
-        self._turns: set[tuple[str | None, int | None]] = set()
+        self._turns: set[tuple[str | None, int | None, bool]] = set()
         self._last_at = 0.0
         self._session: Session | None = None
 
@@ -411,8 +409,9 @@ class SessionReader:
         else:
             record = Session.record
         for exchange in added:
-            turn = (exchange.scenario, exchange.turn)
-            if exchange.played.recorded and exchange.played.attempt == 1:
+            is_reply = exchange.outcome == "played"  # an earlier try of the turn is an error
+            turn = (exchange.scenario, exchange.turn, is_reply)
+            if exchange.played.recorded and (is_reply or exchange.played.attempt == 1):
                 exchange.note_repeat(turn in self._turns)
             self._turns.add(turn)
             record(session, exchange)

@@ -95,8 +95,8 @@ class RedisStore:
                 key = self._key(session, "conversations")
                 token = await self._connection.call("hget", key, id)
                 return None if token is None else token.decode()
-            case Attempt(turn, failures):
-                return int(await self._run("attempt", session, turn_key(turn), failures))
+            case Attempt(turn, period):
+                return int(await self._run("attempt", session, turn_key(turn), period))
             case Claim(turns):
                 keys = map(turn_key, turns)
                 place = int(await self._run("claim", session, self._connection.now, *keys))

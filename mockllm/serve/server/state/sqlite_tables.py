@@ -120,8 +120,8 @@ class SqliteTables:
         with self._transaction():
             self._use(session, time.time())
             match operation:
-                case Attempt(turn, failures):
-                    return self._attempt(session, turn_key(turn), failures)
+                case Attempt(turn, period):
+                    return self._attempt(session, turn_key(turn), period)
                 case Claim(turns):
                     places = (at for at, turn in enumerate(turns) if self._play(session, turn))
                     return next(places, None)
@@ -133,9 +133,9 @@ class SqliteTables:
     def look_up(self, session: str, operations: Sequence[StateOperation]) -> list[Any]:
         return [self.perform(session, operation) for operation in operations]
 
-    def _attempt(self, session: str, turn: str, failures: int) -> int:
+    def _attempt(self, session: str, turn: str, period: int) -> int:
         tried: int = self._one(_COUNT, session, "attempt", turn, 1) - 1
-        if tried >= failures:
+        if tried + 1 == period:
             self._db.execute(_REMOVE, (session, "attempt", turn))
         return tried
 

@@ -68,7 +68,7 @@ def test_an_answer_of_the_server_that_is_lost(tmp_path: Path) -> None:
             store = RedisStore(f"redis://127.0.0.1:{port}/0")
             entries = Batch("s", 2e9, b"{}", {"played": 1}, lost={"invalid": 2})
             for operation, outcomes in (
-                (Attempt(("busy", 0), 3), [0, 1, 2, 3, 0]),
+                (Attempt(("busy", 0), 4), [0, 1, 2, 3, 0]),
                 (Claim((("a", 0), ("b", 1))), [0, 1, None, None, None]),
                 (Number(), [0, 1, 2, 3, 4]),
             ):

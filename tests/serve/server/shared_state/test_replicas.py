@@ -22,17 +22,24 @@ turns:
 
 
 def test_attempts_are_counted_once(state: str) -> None:
-    """`attempts: [429, 503]` gives each status once, then the answer, then begins anew."""
+    """`attempts: [429, 503]` gives each status once, then the answer, which stays."""
     with replicas(SCENARIOS, state) as servers:
-        assert [servers.chat("hello").status for _ in range(7)] == [429, 503, 200] * 2 + [429]
+        assert [servers.chat("hello").status for _ in range(5)] == [429, 503, 200, 200, 200]
         journal = servers.everywhere("/_mockllm/journal?session=default")
         tried = [
             (entry["number"], entry["status"], entry["attempt"]) for entry in journal["exchanges"]
         ]
-        expected = [(429, 1), (503, 2), (200, 3)] * 2 + [(429, 1)]
+        expected = [(429, 1), (503, 2), (200, 3), (200, 4), (200, 5)]
         assert tried == [(at + 1, *one) for at, one in enumerate(expected)]
         found = servers.everywhere("/_mockllm/verify?session=default")
         assert (found["verdict"], found["gaps"]) == ("good", [])
+
+
+def test_attempts_begin_again(state: str) -> None:
+    """With `repeat: true` they do so after the answer, on whichever server."""
+    again = SCENARIOS.replace("    reply: [{text: hi there}]", "    repeat: true\n    reply: hi")
+    with replicas(again, state) as servers:
+        assert [servers.chat("hello").status for _ in range(7)] == [429, 503, 200] * 2 + [429]
 
 
 def test_polls_are_counted_over_all_servers(state: str) -> None:

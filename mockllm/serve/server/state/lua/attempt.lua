@@ -1,5 +1,5 @@
--- Counts an attempt at a turn. Arguments: turn, how many attempts fail.
-local turn, failures = ARGV[3], tonumber(ARGV[4])
+-- Counts an attempt at a turn. Arguments: turn, after how many attempts the count begins again.
+local turn, period = ARGV[3], tonumber(ARGV[4])
 local tried = redis.call('HINCRBY', key('attempts'), turn, 1) - 1
-if tried >= failures then redis.call('HDEL', key('attempts'), turn) end
+if tried + 1 == period then redis.call('HDEL', key('attempts'), turn) end
 return done(tried)
