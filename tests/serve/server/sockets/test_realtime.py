@@ -174,6 +174,29 @@ def test_the_service_refuses_another_answer_until_one_is_over(slow):
     assert {entry["outcome"] for entry in slow.journal()} == {"played", "invalid"}
 
 
+EARLY = """
+scenario: early
+match: any
+turns:
+  - reply: [{tool: get_weather, id: t1, arguments: {city: Oslo}}, {text: wait, every: 10m}]
+  - {request: {results: {t1: {contains: rain}}}, reply: {text: Wear boots.}}
+"""
+
+
+def test_a_result_before_the_end_of_its_answer(serve):
+    """As openai-agents and Pydantic AI send it: the call is in the conversation when it is done."""
+    with opened(serve(EARLY).url, PATH) as socket:
+        client = Client(socket)
+        client.say()
+        client.ask("response.output_item.done")
+        item = {"type": "function_call_output", "call_id": "t1", "output": "rain"}
+        client.send("conversation.item.create", item=item)
+        assert client.until("conversation.item.done", "error")[-1]["item"]["output"] == "rain"
+        client.send("response.cancel")
+        client.until("response.done")
+        assert client.answer() == "Wear boots."
+
+
 def test_an_answer_is_cancelled(slow):
     with opened(slow.url, PATH) as socket:
         client = Client(socket)
