@@ -96,9 +96,10 @@ def test_json_lines(program, upstream, tmp_path):
 def test_an_exchange_that_is_not_recorded(program, upstream, tmp_path):
     """If an exchange is not recorded for any reason, `record` and `serve --record` count it and
     exit with 1."""
-    for number, command in enumerate((("record",), ("serve", tmp_path, "--record", "all"))):
+    for number, form in enumerate((("record",), ("serve", "--record", "all"))):
         folder = tmp_path / f"recorded-{number}"
         folder.mkdir()
+        command = (*form, folder) if number else form
         options = ("--upstream", upstream.url, "-o", folder, "--port", "0", "--quiet")
         recorder = program(*command, *options).listening()
         folder.rename(tmp_path / f"gone-{number}")
