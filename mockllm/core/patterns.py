@@ -90,6 +90,24 @@ class TimedPattern:
         except TimeoutError:
             raise self._gave_up(text, limit) from None
 
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of its groups, `(?P<name>...)`."""
+        return tuple(self._compiled.groupindex)
+
+    def groups_in(self, text: str) -> dict[str, str]:
+        """What its named groups have in the first match in a text; {} where it does not match.
+
+        Raises:
+            PatternGaveUpError: the search took longer than `REQUEST_LIMIT`.
+        """
+        try:
+            match = self._compiled.search(text, timeout=REQUEST_LIMIT)
+        except TimeoutError:
+            raise self._gave_up(text, REQUEST_LIMIT) from None
+        groups = {} if match is None else match.groupdict()
+        return {name: value for name, value in groups.items() if value is not None}
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where a text has it: the first group of each match, or all of the match if there is no
         group; not what is empty. It may take as long as `LIMIT`.

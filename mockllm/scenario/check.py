@@ -13,6 +13,7 @@ from itertools import accumulate, takewhile
 from typing import Any
 
 from mockllm.core.jsontext import parse
+from mockllm.core.patterns import compile_pattern
 from mockllm.core.record import record
 from mockllm.core.tokens_and_fragments import RandomSplit, Split, fragments
 from mockllm.scenario import model as m
@@ -167,12 +168,26 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
     if scenario.is_template(form):
         from mockllm.scenario.turn_texts import template_flaws  # few scenarios need it
 
-        for inner, flaw in template_flaws(form):
+        for inner, flaw in template_flaws(form, _group_names(scenario, form)):
             yield (*path, *inner), flaw
         yield from _split_templates(path, form)
     if form.recorded is not None and (form.one_of or form.template or scenario.template):
         other = "one_of" if form.one_of else "template"
         yield (*path, "recorded"), f"cannot go with '{other}': the tape is the answer as it was"
+
+
+def _group_names(scenario: m.Scenario, form: m.TurnSpec) -> list[str]:
+    """The names of groups that a template of a turn may have after `match`."""
+    if scenario.route is not None:
+        return []
+    texts = [
+        text
+        for one in m.positive_entries(scenario.match or m.Match())
+        for text in (one.user, one.system)
+    ]
+    texts += [one.user for one in m.positive_entries(form.request or m.Expect())]
+    regexes = [regex for text in texts for regex in m.regexes_of(text)]
+    return sorted({name for regex in regexes for name in compile_pattern(regex).group_names})
 
 
 def similar_to_templates(scenario: m.Scenario) -> Iterator[Mistake]:

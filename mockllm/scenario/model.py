@@ -298,6 +298,21 @@ def with_entries(conditions: _Conditions) -> Iterator[tuple[_EntryPath, _Conditi
             yield from ((place + path, inner) for path, inner in with_entries(entry))
 
 
+def positive_entries(conditions: _Conditions) -> Iterator[_Conditions]:
+    """The conditions and the entries of their groups, but for those under a `not`."""
+    return (inner for path, inner in with_entries(conditions) if "not" not in path)
+
+
+def regexes_of(condition: AnyText | None) -> Iterator[str]:
+    """The regular expressions of a condition that a text with their groups meets: none in `not`."""
+    if isinstance(condition, TextCondition):
+        if condition.op == "regex":
+            yield condition.value
+    elif condition is not None and condition.op != "not":
+        for part in condition.conditions:
+            yield from regexes_of(part)
+
+
 def with_changed_entries(
     conditions: _Conditions, change: Callable[[_Conditions], _Conditions]
 ) -> _Conditions:

@@ -24,6 +24,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "result": ("text", "json", "name", "id"),
     "results": (),
     "turn": (),
+    "match": (),
 }
 """What a path may begin with, and the keys that may follow; () is for any."""
 

@@ -93,16 +93,28 @@ class _Texts:
         return replace(answer, headers=headers, value=value)
 
 
-def template_flaws(turn: TurnSpec) -> Iterator[tuple[PartPath, str]]:
-    """The paths of texts in which an expression is malformed, with why."""
+def template_flaws(turn: TurnSpec, groups: Sequence[str]) -> Iterator[tuple[PartPath, str]]:
+    """The paths of texts in which an expression is malformed, with why.
+
+    Args:
+        groups: the names that may follow `match`.
+    """
     flaws: list[tuple[PartPath, str]] = []
 
     def check(path: PartPath, value: Any) -> Any:
         for inner, text in _texts(path, value):
             try:
-                parse(text)
+                pieces = parse(text)
             except TemplateError as flaw:
                 flaws.append((inner, str(flaw)))
+                continue
+            for piece in pieces:
+                if isinstance(piece, str) or piece.path[:1] != ("match",):
+                    continue
+                if piece.path[1:2] == () or piece.path[1] not in groups:
+                    known = ", ".join(groups) or "none"
+                    why = "needs the name of a group (?P<name>...) of a condition; there are:"
+                    flaws.append((inner, f"{{{{ {piece.written.strip()} }}}} {why} {known}"))
         return value
 
     with_texts(turn, check)

@@ -65,10 +65,19 @@ BRANCHES: list[Row] = [
         ],
     ),
     (
+        "groups that no condition has",
+        "scenario: a\nmatch: {user: {regex: '(?P<city>x)'}, not: {user: {regex: '(?P<no>y)'}}}\n"
+        "template: true\nturns:\n  - {reply: {text: '{{ match.city }} {{ match.no }} {{ match }}'}}\n",
+        [
+            "5:20: turns[0].reply.text: {{ match }} needs the name of a group (?P<name>...) of a condition; there are: city",
+            "5:20: turns[0].reply.text: {{ match.no }} needs the name of a group (?P<name>...) of a condition; there are: city",
+        ],
+    ),
+    (
         "malformed template in arguments",
         turn("{template: true, reply: [{text: x}, {tool: f, arguments: {a: ['{{ x }}']}}]}"),
         [
-            "3:67: turns[0].reply[1].arguments.a[0]: {{ x }} begins with 'x'; a path begins with one of request, call, calls, result, results, turn",
+            "3:67: turns[0].reply[1].arguments.a[0]: {{ x }} begins with 'x'; a path begins with one of request, call, calls, result, results, turn, match",
         ],
     ),
     (

@@ -7,8 +7,10 @@ from typing import Any
 
 from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import parse
+from mockllm.core.patterns import compile_pattern
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.play.matching.branching import take_branch, taken_at, way_after, way_to
+from mockllm.play.matching.conditions import text_holds
 from mockllm.play.matching.conversation import (
     Selection,
     planned_calls,
@@ -18,7 +20,14 @@ from mockllm.play.matching.conversation import (
 )
 from mockllm.play.matching.route_selection import RouteRequest, placeholder_values
 from mockllm.play.replay.sessions.exchange import Played
-from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.model import (
+    Expect,
+    Match,
+    Scenario,
+    TurnSpec,
+    positive_entries,
+    regexes_of,
+)
 from mockllm.scenario.part_model import tool_parts
 from mockllm.scenario.route_model import RouteSpec
 from mockllm.scenario.templates import TemplateError, Values, as_text, render_json
@@ -99,7 +108,26 @@ def request_values(request: Request, selection: Selection) -> Values:
         "results": lambda: [_result(message) for message in results],
         "result": lambda: _result(results[-1]) if results else None,
         "turn": lambda: position + 1,
+        "match": lambda: _groups(selection, request),
     }
+
+
+def _groups(selection: Selection, request: Request) -> Mapping[str, str]:
+    """What the named groups of conditions have: of `match`, in the last user message that meets
+    its condition, and of the turn's `request`."""
+    scenario, found = selection.scenario, dict[str, str]()
+    users = [message.text for message in request.users]
+    expected = scenario.turns[selection.index].request
+    conditions = [
+        (entry.system, [request.system]) for entry in positive_entries(scenario.match or Match())
+    ]
+    conditions += [(entry.user, users) for entry in positive_entries(scenario.match or Match())]
+    conditions += [(entry.user, users[-1:]) for entry in positive_entries(expected or Expect())]
+    for condition, texts in conditions:
+        text = next((t for t in reversed(texts) if condition and text_holds(condition, t)), "")
+        for regex in regexes_of(condition):
+            found |= compile_pattern(regex).groups_in(text)
+    return found
 
 
 def route_values(request: RouteRequest, route: RouteSpec) -> Values:

@@ -50,6 +50,31 @@ def test_values_of_the_request(api: str) -> None:
     assert talk.says("thanks").text == "{{ request.user }}"
 
 
+GROUPS = """
+scenario: groups
+match:
+  user:
+    any:
+      - {regex: "weather in (?P<city>\\\\w+)"}
+      - {regex: "in (?P<city>\\\\w+), (?P<land>\\\\w+)"}
+template: true
+turns:
+  - reply: {text: 'Sunny in {{ match.city }}, {{ match.land | default("?") }}.'}
+  - request: {user: {regex: "^(?P<thanks>thank|good)"}}
+    reply: {text: "{{ match.thanks }} from {{ match.city }}"}
+"""
+
+
+@for_all("api", WITH_TOOLS)
+def test_groups_of_conditions(api: str) -> None:
+    """A template has what the named groups of conditions have, also turns later; a group that took
+    no part in the match has no value."""
+    talk = Talk(GROUPS, api)
+    assert talk.says("What is the weather in Oslo?").text == "Sunny in Oslo, ?."
+    assert talk.says("thank you").text == "thank from Oslo"
+    assert Talk(GROUPS, api).says("and in Bonn, Germany").text == "Sunny in Bonn, Germany."
+
+
 def test_the_same_request_gets_the_same_bytes() -> None:
     """Other requests for the same turn get other texts; the same one gets the same bytes."""
     first, second, third = (
