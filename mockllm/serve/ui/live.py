@@ -166,6 +166,8 @@ class Live:
             "urls": base_urls(f"http://{host}"),
             "recording": None if recorded is None else recorded.about(),
             "shared": self._server.sessions.shared,
+            # Of several processes any answers, and the requests outlive each of them.
+            "began": None if self._server.sessions.shared else self._server.began,
             "keeps": KEEPS,
             "max_rows": MOST_ROWS,
             "problems": self.problems(),
@@ -321,6 +323,7 @@ def row(exchange: Exchange) -> dict[str, Any]:
     shown = {
         **fields,
         "open": exchange.in_use,
+        "cut": _why_cut(exchange.sent),
         "problem": shorten(problems[0], 300) if problems else "",
         "problems": len(problems),
         "changes": len(exchange.played.changes),
@@ -328,6 +331,19 @@ def row(exchange: Exchange) -> dict[str, Any]:
     }
     masked: dict[str, Any] = mask_target(shown, exchange)
     return masked
+
+
+def _why_cut(sent: Sent) -> str:
+    """Why an answer did not come to its end; "" where it did, or goes on."""
+    if sent.client_gone:
+        return "client left"
+    if sent.interrupted:
+        return "interrupted"
+    if sent.stopped:
+        return "server stopped"
+    if sent.struck is not None:
+        return "fault struck"
+    return "" if sent.complete else "cut off"
 
 
 def user_text(exchange: Exchange) -> str:

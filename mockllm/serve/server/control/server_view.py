@@ -77,6 +77,7 @@ class ServerView:
         watch: is called with each request that comes or ends, while a page is open.
         problems: of the scenario files, after the last change.
         loaded: when these were read last, in seconds since 1970.
+        began: when the server was made, likewise.
     """
 
     sources: Sources
@@ -86,6 +87,7 @@ class ServerView:
     watch: Callable[[Exchange], None] | None = None
     problems: Sequence[Problem] = ()
     loaded: float = field(default_factory=time.time)
+    began: float = field(default_factory=time.time)
     _page: Page | None = None
 
     def page(self) -> Page | None:

@@ -9,6 +9,7 @@ export const store = {
   hello: null,
   connected: false,
   rows: [], // {row}, in the order of `at`
+  before: [], // {row} of servers that are no more; `row.until` is when the next one began
   byKey: new Map(),
   sessions: [],
   problems: [],
@@ -23,7 +24,7 @@ let timer = null;
 let stale = false; // whether the rows are those of the connection before
 
 export const listen = (listener) => listeners.add(listener);
-export const keyOf = (row) => `${row.session} ${row.number}`;
+export const keyOf = (row) => `${row.session} ${row.number}${row.until ? ` until ${row.until}` : ""}`;
 
 function changed(what) {
   for (const listener of listeners) listener(what);
@@ -58,8 +59,17 @@ function forget() {
   store.skipped = 0;
 }
 
+/** Keeps the rows of a server that is no more; what was open then is not over, and never will be. */
+function keepRows(until) {
+  const kept = store.rows.map(({ row }) => ({ row: { ...row, until, open: false, cut: row.open ? "server ended" : row.cut } }));
+  store.before = [...store.before, ...kept].slice(-MOST);
+  store.rows = [];
+  store.byKey.clear();
+}
+
 const EVENTS = {
   hello(data) {
+    if (store.hello && store.hello.began !== data.began) keepRows(data.began);
     store.hello = data;
     store.problems = data.problems || [];
     store.connected = true;

@@ -79,36 +79,48 @@ function header() {
 // Keys
 
 const KEYS = new Map([
-  ["j", () => requests.move(1)], ["ArrowDown", () => requests.move(1)],
-  ["k", () => requests.move(-1)], ["ArrowUp", () => requests.move(-1)],
-  ["Home", () => requests.move(-Infinity)], ["End", () => requests.move(Infinity)],
-  ["Enter", () => requests.openSelected()],
+  ["j", () => list().move(1)], ["ArrowDown", () => list().move(1)],
+  ["k", () => list().move(-1)], ["ArrowUp", () => list().move(-1)],
+  ["Home", () => list().move(-Infinity)], ["End", () => list().move(Infinity)],
+  ["Enter", () => list().openSelected()],
   ["p", () => requests.togglePause()],
-  ["/", () => (lists.requests.hidden ? scenarios.text : requests.text).focus()],
+  ["/", () => list().text.focus()],
   ["?", () => at("keys").showModal()],
   ["Escape", close],
 ]);
 const MOVES = new Set(["ArrowDown", "ArrowUp", "Home", "End", "Enter"]);
-const IN_LISTS = new Set(["j", "k", "p", ...MOVES]);
+const IN_LISTS = new Set(["j", "k", ...MOVES]);
+const FROM_SEARCH = new Set(["ArrowDown", "ArrowUp", "Enter", "Escape"]); // the others move in its text
+
+const list = () => (lists.requests.hidden ? scenarios : requests);
+
+/** A key in a search box: to the rows, which keep the search. A second Escape, there, ends it. */
+function fromSearch(event) {
+  event.preventDefault(); // a browser empties the box at Escape
+  if (event.key === "Enter") list().openFirst();
+  else if (event.key === "Escape") list().focusSelected();
+  else list().moveToFirst();
+}
 
 function close() {
   const { view, query } = read();
   if (view === "request") go(address("requests", [], changed(query, { view: "" })));
   else if (view === "scenario") go(address("scenarios", [], changed(query, { api: "", turn: "", attempt: "", play: "" })));
-  else if (view === "requests" && query.get("text")) replace({ text: "" });
+  else if (query.get("text")) replace({ text: "" });
 }
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || at("keys").open) return;
   const { target, key } = event;
+  if (target === list().text && FROM_SEARCH.has(key)) return fromSearch(event);
   const typing = target.matches("input, select, textarea");
   if (typing && key !== "Escape") return;
   if (typing) target.blur();
-  if (IN_LISTS.has(key) && lists.requests.hidden) return;
+  if (key === "p" ? lists.requests.hidden : IN_LISTS.has(key) && at("columns").dataset.view === "recording") return;
   // In an open request, these keys belong to what has the focus.
   const inList = at("list").contains(target) || target === document.body || target === at("main");
   if (MOVES.has(key) && !inList) return;
-  if (key === "Enter" && target.matches("button, summary, a")) return;
+  if (key === "Enter" && target.matches("button, summary, a[href]")) return;
   if (/^[1-6]$/.test(key) && read().view === "request") request.choose(Number(key) - 1);
   const press = KEYS.get(key);
   if (!press) return;

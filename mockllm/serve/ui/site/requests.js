@@ -1,6 +1,6 @@
 // The list of requests: filters, sessions, a window of rows.
 import { address, changed, go, read, replace } from "./address.js";
-import { button, clock, copy, count, fill, h, line, number, plain, span } from "./dom.js";
+import { button, clock, copy, count, fill, h, line, number, plain, say, span } from "./dom.js";
 import { keyOf, store } from "./live.js";
 
 const OUTCOMES = new Map([
@@ -12,12 +12,17 @@ const OUTCOMES = new Map([
   ["unknown route", ["?", "wrong-metadata"]],
   ["failed", ["✖", "wrong-call"]],
 ]);
-const WORDS = new Map([["invalid", "refused"], ["error", "HTTP error"], ["unknown route", "no route"]]);
+const WORDS = new Map([["invalid", "refused"], ["error", "HTTP error"], ["unknown route", "no route"], ["cut", "cut off"]]);
+const UNANSWERED = ["unmatched", "invalid", "failed", "unknown route"];
+const GROUPS = ["unanswered", "cut"]; // of outcomes: filters, and no outcome of a request
 const BEYOND = 8; // rows that are made above and below what is visible
 
 export function outcome(row) {
   const [mark, kind] = OUTCOMES.get(row.outcome) || ["·", "not-judged"];
   if (row.open) return h("span", { class: "badge k-not-judged" }, "… open");
+  if (row.cut && ["played", "forwarded"].includes(row.outcome)) {
+    return h("span", { class: "badge k-data-lost", title: `${row.outcome}, cut off: ${row.cut}` }, "✂ ", line(row.cut, 30));
+  }
   const words = row.outcome === "error" && row.cause ? `error: ${row.cause}` : WORDS.get(row.outcome) || row.outcome;
   return h("span", { class: `badge k-${kind}`, title: row.outcome }, mark, " ", line(words, 30));
 }
@@ -94,27 +99,37 @@ export class Requests {
     const wanted = Object.keys(this.choices).map((name) => [name, query.get(name) || ""]).filter(([, value]) => value);
     const words = (query.get("text") || "").toLowerCase().split(/\s+/).filter(Boolean);
     const since = Number(query.get("since")) || -Infinity;
-    const until = Number(query.get("paused")) || Infinity;
+    const paused = Number(query.get("paused")) || Infinity;
+    const several = store.sessions.length > 1 && !query.get("session");
     const anchor = this.anchor();
-    this.total = store.rows.length;
+    const every = store.before.length ? [...store.before, ...store.rows] : store.rows;
+    this.total = every.length;
     this.rows = [];
     let held = 0;
     let cleared = 0;
-    for (let at = store.rows.length - 1; at >= 0; at -= 1) {
-      const { row } = store.rows[at];
+    let until;
+    let longest = 0;
+    for (let at = every.length - 1; at >= 0; at -= 1) {
+      const { row } = every[at];
       if (row.at <= since) {
         cleared = at + 1;
         break;
       }
-      if (row.at > until) held += 1;
-      else if (wanted.every(([name, value]) => row[name] === value) && contains(row, words)) this.rows.push(row);
+      if (row.at > paused) held += 1;
+      else if (wanted.every(([name, value]) => fits(row, name, value)) && contains(row, words)) {
+        if (row.until !== until) this.rows.push({ session: "", number: 0, until: row.until, began: true });
+        until = row.until;
+        this.rows.push(row);
+        longest = Math.max(longest, turnText(row).length + (several ? row.session.length + 6 : 0));
+      }
     }
+    this.list.style.setProperty("--turn", `${longest * 0.47}rem`);
     this.fillChoices(query);
     if (document.activeElement !== this.text) this.text.value = query.get("text") || "";
     this.pause.replaceChildren(query.get("paused") ? `Go on${held ? ` (${number(held)} new)` : ""}` : "Pause");
     this.pause.setAttribute("aria-pressed", String(Boolean(query.get("paused"))));
     this.clear.replaceChildren(query.get("since") ? `Show ${number(cleared)} cleared` : "Clear");
-    this.list.classList.toggle("several", store.sessions.length > 1 && !query.get("session"));
+    this.list.classList.toggle("several", several);
     this.showCount();
     this.showEmpty(query, cleared);
     this.showSessions(query);
@@ -142,8 +157,8 @@ export class Requests {
 
   fillChoices(query) {
     const values = { session: new Set(store.sessions.map((one) => one.session)), api: new Set((store.hello || {}).apis || []),
-      outcome: new Set(OUTCOMES.keys()), scenario: new Set() };
-    for (const { row } of store.rows) {
+      outcome: new Set([...GROUPS, ...OUTCOMES.keys()]), scenario: new Set() };
+    for (const { row } of [...store.before, ...store.rows]) {
       for (const name of ["session", "api", "scenario"]) if (row[name]) values[name].add(row[name]);
     }
     for (const [name, select] of Object.entries(this.choices)) {
@@ -172,15 +187,15 @@ export class Requests {
       const skipped = store.skipped ? `, ${number(store.skipped)} came too fast to be listed` : "";
       const dropped = store.sessions.reduce((sum, one) => sum + (one.dropped || 0), 0);
       const gone = dropped ? `, ${number(dropped)} no longer in the journal` : "";
-      const text = `${number(this.rows.length)} of ${count(this.total, "request")}${skipped}${gone}`;
+      const text = `${number(this.rows.filter((row) => !row.began).length)} of ${count(this.total, "request")}${skipped}${gone}`;
       if (this.count.textContent !== text) this.count.replaceChildren(text);
     }, this.count.textContent ? 1000 : 100);
   }
 
   showEmpty(query, cleared) {
     this.empty.hidden = this.rows.length > 0;
-    const kind = this.rows.length ? "" : cleared && !store.rows.some(({ row }) => row.at > Number(query.get("since"))) ? "cleared"
-      : store.rows.length ? "filtered" : JSON.stringify(store.hello && store.hello.urls);
+    const kind = this.rows.length ? "" : cleared === this.total && cleared ? "cleared"
+      : this.total ? "filtered" : JSON.stringify(store.hello && store.hello.urls);
     if (this.empty.kind === kind) return;
     this.empty.kind = kind;
     if (kind === "filtered") fill(this.empty, h("p", {}, "No request fits these filters."), button("Show all requests", () => go("#/requests")));
@@ -195,14 +210,14 @@ export class Requests {
 
   showSessions(query) {
     const chosen = query.get("session") || "";
-    const mark = JSON.stringify([store.sessions, chosen]);
+    const mark = JSON.stringify([store.sessions, query.toString()]);
     if (this.sessions.mark === mark) return;
     this.sessions.mark = mark;
-    const entry = (name, label, total, bad) => h("li", {}, h("a", {
-      href: address("requests", [], changed(read().query, { session: name })), "aria-current": name === chosen ? "true" : null },
-    h("span", { class: "name" }, label), h("span", { class: "num" }, number(total)),
-    bad ? h("span", { class: "bad" }, `✖ ${number(bad)} unanswered`) : null));
-    const badOf = (one) => ["unmatched", "invalid", "failed", "unknown route"].reduce((sum, name) =>
+    const to = (values) => address("requests", [], changed(read().query, values));
+    const entry = (name, label, total, bad) => h("li", {}, h("a", { href: to({ session: name }), "aria-current": name === chosen ? "true" : null },
+      h("span", { class: "name" }, label), h("span", { class: "num" }, number(total))),
+    bad ? h("a", { class: "bad", href: to({ session: name, outcome: "unanswered" }) }, `✖ ${number(bad)} unanswered`) : null);
+    const badOf = (one) => UNANSWERED.reduce((sum, name) =>
       sum + (Object.hasOwn(one.outcomes || {}, name) ? one.outcomes[name] : 0), 0);
     const total = store.sessions.reduce((sum, one) => sum + one.requests, 0);
     fill(this.sessions, h("h2", {}, "Sessions"), h("ul", {}, entry("", "all sessions", total, 0),
@@ -259,16 +274,20 @@ export class Requests {
   }
 
   rowNode(row, query) {
+    if (row.began) {
+      return h("li", { class: "began", "data-key": keyOf(row) }, h("a", { tabindex: "-1" },
+        h("span", {}, `the server began again at ${clock(row.until).slice(0, 8)}: it does not have the requests below`)));
+    }
     const view = query.get("view");
     const to = address("request", [row.session, row.number], changed(query, { view }));
     const said = row.text || `${row.method || ""} ${row.path || ""}`;
     const why = row.outcome === "played" ? "" : row.problem;
-    return h("li", { "data-key": keyOf(row) }, h("a", { href: to, tabindex: "-1" },
+    return h("li", { "data-key": keyOf(row), class: row.until ? "before" : null }, h("a", { href: row.until ? null : to, click: row.until ? sayGone : null, tabindex: "-1" },
       h("span", { class: "time" }, clock(row.at).slice(0, 8), h("span", { class: "ms" }, clock(row.at).slice(8))),
       h("span", { class: "outcome" }, outcome(row)),
       h("span", { class: "api" }, line(row.api || "no API", 30)),
       h("span", { class: "turn" }, h("span", { class: "in-compact" }, line(row.api || "no API", 30), " · "), turnText(row) ? line(turnText(row), 120) : "–", h("span", { class: "in-session" }, " ", line(row.session, 40), ` #${row.number}`)),
-      h("span", { class: "what" }, line(said, 300), why ? h("span", { class: "reason" }, " – ", line(why, 300)) : null),
+      h("span", { class: "what", title: why ? `${said} – ${why}` : said }, line(said, 300), why ? h("span", { class: "reason" }, " – ", line(why, 300)) : null),
       h("span", { class: "code" }, row.status || ""),
       h("span", { class: "took" }, row.open ? "…" : span(row.duration)),
       h("span", { class: "marks" }, marksOf(row).map(([mark, title, word]) => h("span", { title }, mark, h("span", { class: "hidden" }, " ", word, " "))))));
@@ -299,18 +318,41 @@ export class Requests {
   focusSelected() {
     const made = this.made.get(this.selected);
     if (made) made.node.firstChild.focus({ preventScroll: true });
-    else this.window.focus();
+    else if (this.rows.length) this.window.focus();
+    else this.text.blur();
+  }
+
+  /** To the first row, which is the newest that a search found. */
+  moveToFirst() {
+    this.selected = null;
+    this.move(1);
+  }
+
+  openFirst() {
+    this.selected = null;
+    this.move(1);
+    this.openSelected();
   }
 
   openSelected() {
     const row = this.rows[this.indexOfSelected()];
-    if (row) go(address("request", [row.session, row.number], read().query));
+    if (row && row.until) sayGone();
+    else if (row) go(address("request", [row.session, row.number], read().query));
   }
+}
+
+const sayGone = () => say("The server that had this request is no more");
+
+/** Whether a row has the value of a filter; some outcomes are groups of others. */
+function fits(row, name, value) {
+  if (name === "outcome" && value === "cut") return Boolean(row.cut);
+  if (name === "outcome" && value === "unanswered") return UNANSWERED.includes(row.outcome);
+  return row[name] === value;
 }
 
 function contains(row, words) {
   if (!words.length) return true;
-  const text = [row.text, row.problem, row.model, row.path, row.scenario, row.api, row.session, row.outcome, row.status, row.fault,
+  const text = [row.text, row.problem, row.model, row.path, row.scenario, row.api, row.session, row.outcome, row.cut, row.status, row.fault,
     ...(row.quirks || [])].join("\n").toLowerCase();
   return words.every((word) => text.includes(word));
 }

@@ -11,13 +11,21 @@ problems.length > 50 ? h("li", {}, `${number(problems.length - 50)} more`) : nul
 
 const placeOf = (one) => [one.file, one.line, one.column].filter((value) => value !== null && value !== undefined && value !== "").join(":");
 
+/** The length of the folder that all files have in common. */
+function sharedFolder(files) {
+  const first = files[0] || "";
+  let at = first.lastIndexOf("/") + 1;
+  while (at && !files.every((one) => one.startsWith(first.slice(0, at)))) at = first.lastIndexOf("/", at - 2) + 1;
+  return at;
+}
+
 export class Scenarios {
   constructor(list, place) {
     this.list = list;
     this.place = place;
     this.data = null;
     this.name = null;
-    this.text = h("input", { type: "search", placeholder: "name, file, tool", "aria-label": "Search in the scenarios", input: () => replace({ text: this.text.value }) });
+    this.text = h("input", { type: "search", placeholder: "name, file, tool  ( / )", "aria-label": "Search in the scenarios", input: () => replace({ text: this.text.value }) });
     this.names = h("ol", { class: "names" });
     this.count = h("output", { "aria-live": "polite" });
     listen((what) => {
@@ -63,14 +71,49 @@ export class Scenarios {
       const text = [one.name, one.description, one.file, ...(one.tags || []), ...(one.tools || [])].join("\n").toLowerCase();
       return words.every((word) => text.includes(word));
     });
+    const shared = sharedFolder(all.map((one) => one.file).filter(Boolean));
     if (document.activeElement !== this.text) this.text.value = query.get("text") || "";
     this.count.replaceChildren(`${number(fits.length)} of ${count(all.length, "scenario")}`);
     fill(this.names, fits.slice(0, 2000).map((one) => {
       const played = Object.values(one.played || {}).reduce((sum, times) => sum + times, 0);
       return h("li", {}, h("a", { href: address("scenario", [one.name], { text: query.get("text") }), "aria-current": one.name === chosen ? "true" : null },
         h("b", {}, line(one.name, 120)), played ? h("span", { class: "badge k-right" }, `✓ played ${number(played)}×`) : null,
-        h("small", {}, one.description ? line(one.description, 160) : count((one.turns || []).length, "turn"))));
+        h("small", {}, one.description ? line(one.description, 160) : count((one.turns || []).length, "turn")),
+        one.file ? h("small", { class: "file" }, line(placeOf({ file: one.file.slice(shared), line: one.line }), 300)) : null));
     }));
+  }
+
+  /** The links of the list, and which of them has the focus or is open; -1: none. */
+  links() {
+    const all = [...this.names.querySelectorAll("a")];
+    const focused = all.indexOf(document.activeElement);
+    return [all, focused < 0 ? all.findIndex((one) => one.hasAttribute("aria-current")) : focused];
+  }
+
+  /** Moves the focus so many scenarios further down. */
+  move(step) {
+    const [all, at] = this.links();
+    if (all.length) all[Math.max(0, Math.min(all.length - 1, at + step))].focus();
+  }
+
+  focusSelected() {
+    const [all, at] = this.links();
+    if (all.length) all[Math.max(0, at)].focus();
+    else this.text.blur();
+  }
+
+  openSelected() {
+    const [all, at] = this.links();
+    if (at >= 0) all[at].click();
+  }
+
+  moveToFirst() {
+    this.move(-Infinity);
+  }
+
+  openFirst() {
+    const [all] = this.links();
+    if (all.length) all[0].click();
   }
 
   async showOne(name) {

@@ -260,6 +260,80 @@ def test_the_keyboard_is_enough(page: Page, url: str):
     assert page.browser.script("return document.activeElement !== document.body")
 
 
+def test_a_search_leads_to_its_rows(page: Page, url: str):
+    """From the search box, arrows and Enter reach the rows that it found; Escape goes to them and
+    keeps the search, a second one ends it. So in the list of scenarios."""
+    send(url, 3)
+    httpx.get(f"{url}/v1/nothing-here", timeout=GIVE_UP)
+    page.open()
+    page.until(lambda: len(page.browser.texts(ROWS)) == 4)
+    page.press("/", "weather", Keys.ENTER)
+    page.wait("#detail h2", "default #3")
+    assert "text=weather" in page.address
+    page.press(Keys.ESCAPE, "/", Keys.ARROW_DOWN)
+    assert "#3" in page.browser.script(FOCUSED_HREF)
+    page.press(Keys.ARROW_DOWN)
+    assert "#2" in page.browser.script(FOCUSED_HREF)
+    page.press("/", Keys.ESCAPE)
+    assert "#2" in page.browser.script(FOCUSED_HREF)
+    assert page.address == "#/requests?text=weather"
+    page.press(Keys.ESCAPE)
+    page.until(lambda: len(page.browser.texts(ROWS)) == 4)
+    page.go("#/scenarios")
+    assert "weather.yaml:1" in page.wait(".names .file")
+    page.press("/", "weather", Keys.ESCAPE)
+    assert page.browser.script("return document.activeElement.hash").startswith("#/scenario/")
+    page.press(Keys.ESCAPE)
+    assert page.address == "#/scenarios"
+    page.press("/", "weath", Keys.ENTER)
+    page.wait("#detail h2", "weather")
+
+
+FOCUSED_HREF = "return document.activeElement.hash.split('?')[0].replace('default/', '#')"
+
+
+def test_what_was_cut_off_and_what_has_no_answer_are_found(page: Page, url: str):
+    """An answer that a fault struck is not shown as one that was played; a filter finds it, and one
+    all that has no answer, which the number beside the session opens, too."""
+    send(url, 1)
+    httpx.get(f"{url}/v1/nothing-here", timeout=GIVE_UP)
+    with pytest.raises(httpx.RemoteProtocolError):
+        httpx.post(
+            f"{url}/v1/chat/completions",
+            json={
+                "model": "m",
+                "messages": [{"role": "user", "content": "weather"}],
+                "stream": True,
+            },
+            headers={"x-mockllm-fault": "cut:after=1 events"},
+            timeout=GIVE_UP,
+        )
+    page.open("#/requests?outcome=cut")
+    (row,) = page.wait(ROWS, "fault struck")
+    assert "played" not in row
+    page.go("#/requests")
+    page.until(lambda: len(page.browser.texts(ROWS)) == 3)
+    page.click(".sessions .bad")
+    page.until(lambda: len(page.browser.texts(ROWS)) == 1)
+    assert page.address == "#/requests?session=default&outcome=unanswered"
+    assert "nothing-here" in page.browser.texts(ROWS)[0]
+
+
+def test_a_request_is_not_cut_beside_an_empty_column(page: Page, url: str):
+    """Where names of scenarios are short, the request gets their room: 60 letters in a window of
+    usual width."""
+    said = "weather " * 8
+    send(url, 1, messages=[{"role": "user", "content": said}])
+    for width in (360, 768, 1440):
+        page.open(width=width)
+        page.wait(ROWS)
+        cut = page.browser.script(
+            "const one = document.querySelector('.rows .what');"
+            "return one.scrollWidth > one.clientWidth"
+        )
+        assert cut == (width == 360)
+
+
 def test_filters_are_in_the_address(page: Page, url: str):
     """An address shows what its writer saw; Clear hides what is there, and can be undone."""
     send(url, 2)
@@ -469,7 +543,8 @@ return [...document.querySelectorAll('#socket .item')].map((one) => {
 
 
 def test_a_server_that_is_gone_is_reported(chromium: Browser, tmp_path: Path):
-    """The page shows that it is not connected, and connects by itself when there is one again."""
+    """The page shows that it is not connected, and connects by itself when there is one again; what
+    the first one answered stays, greyed, below the time at which the second one began."""
     (tmp_path / "weather.yaml").write_text(WEATHER, encoding="utf-8")
     page = Page(chromium, "")
     with ExitStack() as first:
@@ -480,7 +555,19 @@ def test_a_server_that_is_gone_is_reported(chromium: Browser, tmp_path: Path):
     page.wait("#connection.lost", "not connected")
     with served(str(tmp_path), port=httpx.URL(page.url).port or 0):
         page.wait("#connection.live")
-        page.gone(ROWS)
+        page.wait(".began", "the server began again at")
+        assert len(page.browser.texts(".rows .before")) == 2
+        send(page.url, 1)
+        page.until(lambda: len(page.browser.texts(ROWS)) == 4)
+        new, line, *old = page.browser.texts(ROWS)
+        assert "weather" in new
+        assert "began again" in line
+        assert len(old) == 2
+        assert page.browser.script(CONTRAST) == {}
+        page.press("j", "j", "j", Keys.ENTER)
+        status = "return document.getElementById('status').textContent"
+        page.until(lambda: "no more" in page.browser.script(status))
+        assert not page.browser.texts("#detail")
 
 
 def test_without_the_page(tmp_path: Path):
