@@ -32,9 +32,9 @@ LOCK := $(if $(NEWEST),,-c constraints.txt)
 NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json measurements/clients/package.json tests/js/package.json tests/site/package.json tests/upstreams/*/package.json))
 
 # Clients whose dependencies do not agree with the others' have environments of their own. That of
-# the frameworks is large: only `make conformance-ready` installs it, and without it tests skip.
+# the frameworks and that of CrewAI are large: only `make conformance-ready` installs them, and without them tests skip.
 ENVIRONMENTS := $(patsubst measurements/clients/%/requirements.txt,.venv-%/.installed,$(wildcard measurements/clients/*/requirements.txt))
-LARGE := .venv-frameworks/.installed
+LARGE := .venv-frameworks/.installed .venv-crewai/.installed
 APART := $(filter-out $(LARGE),$(ENVIRONMENTS))
 
 # Gateways between clients and services, with exact versions of all that they bring: releases of one
