@@ -36,6 +36,24 @@ def test_the_demo_plays_every_api(mockllm):
     assert "\x1b" not in result.stdout
 
 
+def test_a_part_has_the_time_of_its_last_fragment():
+    """Chat ends all its calls with the stream: each is shown at the time at which it was whole, and
+    not all at the end."""
+    stream = io.StringIO()
+    screen, board = Screen(stream, redraws=False), Board()
+    begun = [ev.ToolStart(0, "call_1", "add"), ev.ToolStart(1, "call_2", "sub")]
+    for at, events in (
+        (0.1, begun),
+        (0.2, [ev.ToolArgs(0, "{}")]),
+        (0.3, [ev.ToolArgs(1, "{}")]),
+        (0.4, [ev.PartEnd(0), ev.PartEnd(1)]),
+    ):
+        screen.update(board, board.frame("", events), at)
+    first, second = stream.getvalue().splitlines()
+    assert first.split()[:3] == ["0.20", "s", "call_1"]
+    assert second.split()[:3] == ["0.30", "s", "call_2"]
+
+
 def test_the_demo_ends_with_next_commands(mockllm):
     """The demonstration ends with commands to go on with."""
     end = mockllm("demo", "--speed", "0").stdout.partition("Next:")[2]
