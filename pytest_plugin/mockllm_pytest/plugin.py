@@ -523,7 +523,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     finally:
         session = item.stash.get(_SESSION, None)
         if session is not None and not passed:
-            add_section(item, "call", _SECTION, session.format_exchanges())
+            add_section(item, "call", _SECTION, session.report_failure())
     with _without_traceback():
         _read_late_markers(item, session)
     if session is not None:
@@ -553,7 +553,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
         session.passed = report.passed
         texts = (report.longreprtext, *(text for _, text in report.sections))
         if report.failed and not any(session.session in text for text in texts):
-            report.sections.append((f"Captured {_SECTION} call", session.format_exchanges()))
+            report.sections.append((f"Captured {_SECTION} call", session.report_failure()))
     return report
 
 

@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mockllm.core.errors import MockLLMError
 from mockllm.core.text import json_as_yaml
 from mockllm_pytest.marks import Allowed, MockllmMark, read_allowed
 from mockllm_pytest.parts import Part
@@ -533,6 +534,19 @@ class MockSession:
         session = self._thread.server.sessions.find(self.session)
         is_late = session is not None and session.count > self._judged
         return self.verdict() if self.passed and is_late else None
+
+    def report_failure(self) -> str:
+        """The exchanges so far as text, for the report of a test that failed by itself, and above
+        them the mistakes in these requests, which may be its cause. What the test did not come to,
+        such as turns that were not played, is none."""
+        exchanges = self.format_exchanges()
+        cut_short = replace(self._mark.allowed, unplayed=True, no_requests=True)
+        try:
+            mistakes = self.verdict(cut_short).mistakes
+        except MockLLMError as error:
+            mistakes = (f"the requests cannot be judged: {error}",)
+        lines = [f"mockllm: {mistake}" for mistake in mistakes]
+        return "\n".join([*lines, "", exchanges]) if lines else exchanges
 
     def format_exchanges(self) -> str:
         """The exchanges so far as text, for reports."""

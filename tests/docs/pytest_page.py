@@ -49,6 +49,7 @@ INTERNAL: dict[type, frozenset[str]] = {
             "intercepts",
             "late_verdict",
             "mark_again",
+            "report_failure",
             "passed",
             "recording_failure",
             "recording_summary",

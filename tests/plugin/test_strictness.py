@@ -207,6 +207,32 @@ def test_it(mockllm_session):
     result.stdout.no_fnmatch_line("*not played*")
 
 
+def test_a_failing_test_shows_its_mistakes_first(run):
+    """What the verdict would call a mistake stands above the exchanges, also where the assertion of
+    the test fails before the verdict; what the marker allows is none."""
+    text = (
+        """
+def test_it(mockllm_session):
+"""
+        + FORGED.lstrip("\n")
+        + "    "
+        + FAILURES["violations"]
+        + """
+    assert 1 == 2
+"""
+    )
+    result = verdict(run, text)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*Captured mockllm call*", "mockllm: *request *", "", "* in session *"]
+    )
+    result.stdout.no_fnmatch_line("*not played*")
+    marked = text.replace("def test_it", "@pytest.mark.mockllm(violations=True)\ndef test_it")
+    allowed = verdict(run, marked)
+    allowed.stdout.fnmatch_lines(["*Captured mockllm call*", "* in session *"])
+    allowed.stdout.no_fnmatch_line("mockllm: *request *")
+
+
 TOO_LARGE = """
 def test_it(mockllm_session):
     mockllm_session.reply("Fine.")
