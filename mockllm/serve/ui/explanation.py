@@ -38,7 +38,9 @@ _OUTCOMES = ("unmatched", "invalid", "unknown route")
 
 
 def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | None:
-    """Why a request was refused; None where it was not."""
+    """Why a request was refused, or why its scenario answered; None where neither is known."""
+    if exchange.outcome == "played":
+        return _explain_answer(player, exchange)
     if exchange.outcome not in _OUTCOMES:
         return None
     message = "\n".join(exchange.problems)
@@ -146,6 +148,27 @@ def _nearest(
         "score": round(_score(conditions), 3),
         "conditions": [_condition_json(condition, exchange.headers) for condition in conditions],
     }
+
+
+# A scenario answers
+
+
+def _explain_answer(player: Player, exchange: Exchange) -> dict[str, Any] | None:
+    """The conditions of the scenario that answered, as it is served now, and those of the scenarios
+    that came nearest to it; None where it is not served any more, or has a route."""
+    scenario = player.served.by_name.get(exchange.scenario or "")
+    request = None if scenario is None or scenario.route else _request(player, exchange)
+    if scenario is None or request is None:
+        return None
+    headers = exchange.headers
+    near = near_misses(player.served, request, headers, _NEAREST + 1)
+    others = [other for other, _ in near if other.name != scenario.name][:_NEAREST]
+    shown = [
+        _nearest(exchange, one, scenario_conditions(one, request, headers), turn)
+        | {"rank": list(one.specificity)}
+        for one, turn in ((scenario, exchange.turn), *((other, None) for other in others))
+    ]
+    return {"kind": "played", "message": "", "nearest": shown, "skeleton": None}
 
 
 # The turn refuses

@@ -73,9 +73,9 @@ export class Request {
     const { row, entry, findings, findings_why: why } = this.data;
     const found = this.data.explanation;
     this.tabs = h("nav", { class: "tabs", "aria-label": "Parts of the request" }, this.shownTabs().map(([name, label]) => h("a", { "data-view": name },
-      label, name === "why" && (found || this.data.recorded) ? h("span", { class: "badge k-wrong-call" }, "!", h("span", { class: "hidden" }, " explained")) : null)));
+      label, name === "why" && ((found && row.outcome !== "played") || this.data.recorded) ? h("span", { class: "badge k-wrong-call" }, "!", h("span", { class: "hidden" }, " explained")) : null)));
     this.panel = h("div", { id: "panel" });
-    const explained = found && flat(found.message);
+    const explained = found && flat(found.message || "");
     const problems = ((entry && entry.problems) || []).filter((one) => flat(one) !== explained);
     const facts = [line(`${row.method || ""} ${row.path || ""}`), row.model ? ["model ", line(row.model, 80)] : null, turnText(row) ? this.scenarioLink(row) : null,
       `${row.status || "no status"}`, row.open ? "still open" : span(row.duration), count(row.bytes_sent || 0, "byte"), ...marksOf(row).map(([mark, text]) => [mark, " ", line(text, 120)])];
@@ -217,14 +217,30 @@ function lineBeside(one) {
   return h("tr", { class: typeof one === "string" ? "" : "other" }, h("td", {}, left), h("td", {}, right));
 }
 
+const answered = (row) => ["The scenario ", h("a", { href: address("scenario", [row.scenario], { api: row.api, turn: row.turn }) }, line(turnText(row), 120)), " answered this request."];
+
+const recordedAnswer = ({ row, recorded }) => [
+  row.recorded ? h("p", {}, "Recording of the turn: ", row.recorded === "exact" ? "played as it was recorded" : line(row.recorded), ".") : null, otherRequest(recorded)];
+
+/** The conditions of the scenario that answered, and the scenarios that came near it. */
+function playedView(data, [own, ...others]) {
+  const holds = (one) => one.conditions.every((found) => found.met);
+  const [much, priority] = own.rank;
+  const lost = (one) => !holds(one) ? "" : one.rank[0] < much ? `It holds, too, with fewer conditions: ${one.rank[0]}, and not ${much}.`
+    : one.rank[0] === much && one.rank[1] < priority ? "It holds, too, and its priority is lower." : "It holds, too; the history of the request, or the order of the scenarios, decided.";
+  return [h("p", {}, answered(data.row)),
+    holds(own) ? null : h("p", { class: "box warn" }, "! Not all of its conditions hold now: its file was read again, or the session decided."),
+    nearest(own, 0), recordedAnswer(data),
+    others.length ? [h("h3", {}, "Scenarios that came near"), others.map((one) => [nearest(one, 1), lost(one) ? h("p", { class: "note" }, lost(one)) : null])] : null];
+}
+
 function whyView(data) {
   const found = data.explanation;
   const { row } = data;
   if (!found) {
-    return [h("p", {}, row.scenario ? ["The scenario ", h("a", { href: address("scenario", [row.scenario], { api: row.api, turn: row.turn }) }, line(turnText(row), 120)), " answered this request."]
-      : "There is nothing to explain: no scenario was needed, or it is not known any more."),
-    row.recorded ? h("p", {}, "Recording of the turn: ", row.recorded === "exact" ? "played as it was recorded" : line(row.recorded), ".") : null, otherRequest(data.recorded)];
+    return [h("p", {}, row.scenario ? answered(row) : "There is nothing to explain: no scenario was needed, or it is not known any more."), recordedAnswer(data)];
   }
+  if (found.kind === "played") return playedView(data, found.nearest);
   const nearestOnes = found.nearest || [];
   return [
     h("h3", {}, KINDS.get(found.kind) || line(found.kind)),

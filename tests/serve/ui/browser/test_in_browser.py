@@ -260,6 +260,31 @@ def test_the_keyboard_is_enough(page: Page, url: str):
     assert page.browser.script("return document.activeElement !== document.body")
 
 
+def test_why_a_scenario_answered(page: Page, client: openai.OpenAI, folder: Path):
+    """Which of its conditions held, and which other scenarios came near, each with the condition
+    that did not hold, or why it had to give way."""
+    page.open()
+    other = "scenario: {}\nmatch: {{user: {}}}\nturns: [{{reply: Hi}}]\n"
+    files = {"paris": "{all: [weather, Paris]}", "rain": "{any: [weather, rain]}"}
+    for name, user in files.items():
+        (folder / f"{name}.yaml").write_text(other.format(name, user), encoding="utf-8")
+    page.wait("#about", "3 scenarios")
+    run_agent(client, "the weather in Paris")
+    page.wait(ROWS, "paris")
+    page.go("#/request/default/1?view=why")
+    own, *others = page.wait("#panel .nearest")
+    assert "paris" in own
+    assert "1 of 1 condition met" in own
+    assert "✓ met" in own
+    assert len(others) == 2
+    notes = " ".join(page.browser.texts("#panel > .note"))
+    assert "fewer conditions: 1, and not 2" in notes
+    assert page.browser.script(CONTRAST) == {}
+    for name in files:
+        (folder / f"{name}.yaml").unlink()
+    page.wait("#about", "1 scenario")
+
+
 def test_a_search_leads_to_its_rows(page: Page, url: str):
     """From the search box, arrows and Enter reach the rows that it found; Escape goes to them and
     keeps the search, a second one ends it. So in the list of scenarios."""

@@ -211,11 +211,15 @@ def test_a_turn_that_refuses_shows_each_condition_of_its_request():
             assert condition["met"] or condition["note"] in found["message"], condition
 
 
-def test_what_was_answered_has_no_explanation_and_other_refusals_have_their_message():
+def test_what_was_answered_has_its_conditions_and_other_refusals_have_their_message():
     with known("chat") as protocol:
         player = Player(loads("scenario: any\nmatch: any\nturns: [{reply: {text: x}}]\n"))
         body = first_body(protocol, "m", "hi")
-        assert explanation_json(player, played(protocol, "m", body, player)) is None
+        answered = explanation_json(player, played(protocol, "m", body, player))
+        assert (answered["kind"], answered["skeleton"]) == ("played", None)
+        assert [(one["scenario"], one["conditions"]) for one in answered["nearest"]] == [
+            ("any", [])
+        ]
         refused = played(protocol, "m", {"model": 1}, player)
         found = explanation_json(player, refused)
         assert (found["kind"], found["nearest"], found["skeleton"]) == ("invalid", [], None)
