@@ -102,11 +102,20 @@ def _texts(pages: Pages) -> Iterator[tuple[str, str]]:
         return page.render(values, **pages.common, root=root, inline=None)
 
     values = first_page(pages.columns, alone=False) | rules_section(pages.rule_columns)
+    if pages.is_alone:
+        values["quirk_href"] = None
     yield "index.html", render("index.html", "", values)
+    shared = (
+        ()
+        if pages.is_alone
+        else (
+            ("quirk.html", "../", pages.quirks()),
+            ("case.html", "../", pages.cases()),
+        )
+    )
     for template, root, listed in (
         ("client.html", "../", pages.clients()),
-        ("quirk.html", "../", pages.quirks()),
-        ("case.html", "../", pages.cases()),
+        *shared,
         ("cell.html", "../../", pages.cells()),
     ):
         for name, values in listed:

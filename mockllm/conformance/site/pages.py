@@ -40,7 +40,7 @@ class Row:
 
     Args:
         href: of the page of the cell, or of the case where the client is right; relative to the
-            folders `clients`, `cases` and `quirks`.
+            folders `clients`, `cases` and `quirks`. "": the case has no page.
         own: whether the cell has a page of its own.
         order: the place of its group.
     """
@@ -61,6 +61,9 @@ class Pages:
     def __init__(self, results: Sequence[Results]) -> None:
         self.columns, self.rule_columns = sections_of(results)
         self._every = [*self.columns, *self.rule_columns]
+        self.is_alone = len(self._every) == 1
+        """Whether the report is of one client: then only its mistakes have pages of their own, as
+        the others would repeat what `mockllm show` prints, a thousand times."""
         self._quirk_rows = {row.name: row for row in quirk_rows(self.columns)}
         self._rows: dict[str, list[Row]] = {}
         names = (case.case for result in results for case in result.cases)
@@ -88,9 +91,10 @@ class Pages:
 
     def _row(self, column: Column, case: CaseResult) -> Row:
         mark = mark_of(case)
-        own = mark.key != "right" or self._differs(case)
+        own = case.failed if self.is_alone else mark.key != "right" or self._differs(case)
         key = self._keys[case.case]
-        href = f"../cells/{column.key}/{key}.html" if own else f"../cases/{key}.html"
+        other = "" if self.is_alone else f"../cases/{key}.html"
+        href = f"../cells/{column.key}/{key}.html" if own else other
         return Row(column, case, mark, self._title(column, case), sentence(case), href, own)
 
     def _differs(self, case: CaseResult) -> bool:
@@ -149,6 +153,7 @@ class Pages:
                         for group in groups_of([column])
                     ],
                     "baseline": _alike(baseline),
+                    "is_alone": self.is_alone,
                     "summary": _summary(column),
                 },
             )
@@ -242,8 +247,8 @@ class Pages:
             "invariant": promise(case.invariant),
             "play": play,
             "log": [(request, log_line(request)) for request in play.log] if play else [],
-            "case_href": f"../../cases/{key}.html",
-            "baseline_href": f"../{baseline.href}" if baseline else "",
+            "case_href": "" if self.is_alone else f"../../cases/{key}.html",
+            "baseline_href": f"../{baseline.href}" if baseline and baseline.href else "",
         }
 
     def _small(self, smallest: Smallest, case: CaseResult, key: str) -> dict[str, Any]:

@@ -92,6 +92,19 @@ def test_the_report_of_one_client_is_a_table_of_topics(tmp_path: Path):
         assert absent not in text
 
 
+def test_the_report_of_one_client_has_pages_of_its_mistakes_alone(tmp_path: Path):
+    """What is right, or was tolerated, is a line of the client's page, which says what `tolerated`
+    means; no link leads to a page that is not there."""
+    tolerated = replace(RIGHT, case="chat/b", verdict="tolerated", reason="accepted: a clear error")
+    build_site([results("one", WRONG, RIGHT, tolerated)], tmp_path)
+    assert check_links(tmp_path) == 1 + 1 + 1
+    page = next(tmp_path.glob("clients/*.html")).read_text()
+    assert "not the expected outcome, but an acceptable one" in page
+    for case in (WRONG, RIGHT, tolerated):
+        assert case.case in page
+    assert "mockllm show CASE" in page
+
+
 def test_no_value_of_results_becomes_markup(tmp_path: Path):
     """Names, errors, values and bytes are shown as they are, with what HTML cannot hold escaped."""
     evil = CaseResult(
