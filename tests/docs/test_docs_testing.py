@@ -13,7 +13,9 @@ from tests.docs.running import run, write
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("page", ["accumulators", "testing", "recorded-tests", "any-language"])
+@pytest.mark.parametrize(
+    "page", ["accumulators", "testing", "recorded-tests", "any-language", "unittest"]
+)
 def test_a_tutorial_works(tmp_path: Path, page: str) -> None:
     """The files of the page are written, its commands run, and their output has the lines of the
     page."""
