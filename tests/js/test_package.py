@@ -14,6 +14,7 @@ from tests.js.node import MODULES, PACKAGE, ROOT, link_modules, run, succeed, wi
 HERE = MODULES.parent
 FILES = sorted(file.name for file in HERE.glob("*.test.mjs"))
 MANIFEST = json.loads((PACKAGE / "package.json").read_text())
+SCHEMA = ROOT / "mockllm" / "scenario" / "schema.json"
 TYPES = (PACKAGE / "src" / "index.d.ts").read_text()
 
 
@@ -40,6 +41,14 @@ def test_every_api_has_a_base_url_in_the_types():
     named = re.search(r"interface BaseUrls \{(.*?)\}", TYPES, re.DOTALL)
     assert named is not None
     assert set(re.findall(r"readonly (\w+):", named[1])) == set(PROTOCOLS)
+
+
+def test_a_turn_has_every_key_of_the_schema():
+    """`turn` takes the keys of a turn of a scenario file: no more, no less."""
+    declared = re.search(r"interface Turn \{(.*?)^\}", TYPES, re.DOTALL | re.MULTILINE)
+    assert declared is not None
+    turn = json.loads(SCHEMA.read_text())["$defs"]["turn"]
+    assert set(re.findall(r"^  (\w+)\?:", declared[1], re.MULTILINE)) == set(turn["properties"])
 
 
 @with_node

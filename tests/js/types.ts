@@ -34,6 +34,9 @@ const scenario: Scenario = reply("a", text("b", { split: { random: [1, 2] } }))
   .with({ scenario: "a", match: { user: "x" } });
 const others: Scenario[] = [httpError(500), turn({ http: { status: 500 } }), reply(error("bad"))];
 
+turn({ http: 429, retry_after: "1s" }).turn({ name: "b", fault: "refuse", go_to: "a", choices: [{}] });
+// @ts-expect-error a turn has no such key
+turn({ replies: "a" });
 // @ts-expect-error a split rule that does not exist
 text("a", { split: "lines" });
 // @ts-expect-error a part is no number

@@ -142,19 +142,41 @@ export function error(message?: string, options?: StreamErrorOptions): Part;
 /** An answer made from the request. */
 export function auto(): Part;
 
-/** A turn with the keys of a scenario file. Parts may be strings. */
+/** A turn with the keys of a scenario file, all of them. Parts of `reply` may be strings. */
 export interface Turn {
   reply?: string | Part | ReadonlyArray<string | Part>;
-  finish?: string;
-  usage?: object | "none";
-  timing?: object;
-  attempts?: readonly object[];
+  name?: string;
   request?: object;
+  when?: object | readonly object[];
+  go_to?: string;
+  one_of?: readonly object[];
+  repeat?: boolean | number;
+  finish?: string;
+  finish_raw?: string;
+  stop_sequence?: string;
+  usage?: object | "none";
+  obey?: readonly string[];
+  choices?: readonly object[];
+  timing?: object;
+  http?: number | object;
+  retry_after?: Duration;
+  error?: object;
+  attempts?: readonly object[];
+  fault?: string | object | readonly unknown[];
+  job?: object;
+  hears?: string | object;
+  speech?: "tone" | "silence" | "none";
+  headers?: object;
+  service_tier?: string;
+  fingerprint?: string;
+  template?: boolean;
+  extra?: object;
   wire?: object;
   expect?: object;
-  when?: object | readonly object[];
-  repeat?: boolean | number;
-  [key: string]: unknown;
+  recorded?: string | object;
+  answer?: object;
+  client?: readonly object[];
+  service?: readonly object[];
 }
 
 export interface HttpErrorOptions {
