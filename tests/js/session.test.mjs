@@ -120,6 +120,16 @@ test("what is wrong in a scenario is reported with its place", async () => {
   );
 });
 
+test("a mistake in a value shows the caller's line, and no line that nobody wrote", async () => {
+  const scenarios = [mockllm.turn({ reply: "a", finsh: "x" }), "scenario: b\nturns:\n  - repy: a\n"];
+  const thrown = await mock.session({ scenarios }).catch((error) => error);
+  assert.match(thrown.message, /^scenarios\[0\]: turns\[0\]: unknown key 'finsh'/m);
+  assert.match(thrown.message, /^scenarios\[1\]:3:5: turns\[0\]/m);
+  const [first] = thrown.stack.split("\n").filter((line) => line.startsWith("    at "));
+  assert.match(first, /session\.test\.mjs:/);
+  assert.ok(!thrown.stack.includes("/src/session.js"));
+});
+
 test("options that do not exist are refused", async () => {
   const session = await mock.session({ scenarios: reply("a") });
   await assert.rejects(mock.session({ scenario: "a" }), /no option 'scenario'; there are: name/);

@@ -47,8 +47,8 @@ function parse(text) {
   }
 }
 
-/** Makes a session of a server. */
-export async function createSession(root, options = {}) {
+/** Makes a session of a server; the stack of an error begins at the caller of `from`. */
+export async function createSession(root, options = {}, from = createSession) {
   checkOptions("session()", options, SESSION_OPTIONS);
   const { name, scenarios, quirks, match, served } = options;
   const body = {
@@ -59,7 +59,22 @@ export async function createSession(root, options = {}) {
     served,
   };
   const url = `${root}/_mockllm/sessions`;
-  return new Session(root, await control(url, { method: "POST", body }));
+  const called = {};
+  Error.captureStackTrace(called, from); // before the first await: the caller's frames
+  try {
+    return new Session(root, await control(url, { method: "POST", body }));
+  } catch (error) {
+    error.message = withoutPositions(error.message, body.scenarios ?? []);
+    error.stack = `${error.name}: ${error.message}${called.stack.slice(called.stack.indexOf("\n"))}`;
+    throw error;
+  }
+}
+
+/** A message without line and column in the JSON of scenarios that were given as values. */
+function withoutPositions(message, scenarios) {
+  return message.replace(/^(scenarios\[(\d+)\]):\d+:\d+:/gm, (found, scenario, index) =>
+    typeof scenarios[index] === "string" ? found : `${scenario}:`,
+  );
 }
 
 export class Session {

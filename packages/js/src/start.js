@@ -30,7 +30,7 @@ export class Server {
 
   /** A session: base URLs for one test, with scenarios of its own if it is given any. */
   session(options) {
-    return createSession(this.url, options);
+    return createSession(this.url, options, this.session);
   }
 
   /** Ends the server, if `start` started it. */
