@@ -43,6 +43,7 @@ match: {user: limit}
 turns:
   - attempts: [{http: 429, retry_after: 1ms, error: {message: slow down}}]
     reply: {text: At last.}
+    repeat: true
 """
 TOOLS = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
