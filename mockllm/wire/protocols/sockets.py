@@ -7,7 +7,7 @@ network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from mockllm.core.http import Target
@@ -175,9 +175,10 @@ class SocketConversation(Protocol):
         """
 
     def messages(
-        self, ask: Ask, status: int, headers: Mapping[str, str], payloads: Sequence[str]
+        self, ask: Ask, status: int, headers: Mapping[str, str], payloads: list[str]
     ) -> list[str]:
-        """The messages of an answer, one for each payload.
+        """The messages of an answer, one for each payload; the payloads themselves where they are
+        those.
 
         Args:
             payloads: the data of each frame of a stream, or one body: of an error.

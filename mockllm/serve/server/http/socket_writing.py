@@ -80,6 +80,8 @@ class MessageWriter(Protocol):
 
 
 _Payloads = tuple[list[str], list[int], str]
+_Encoded = tuple[list[bytes], list[bytes]]
+"""Messages, and their frames."""
 
 
 class AnswerPayloads:
@@ -93,6 +95,9 @@ class AnswerPayloads:
         # By the id of an answer, which is kept with it: to hash one takes as long as to read it.
         self._kept: LRUCache[int, tuple[HttpAnswer, _Payloads]] = byte_bounded(
             self._MOST_BYTES, lambda kept: 4 * kept[0].size
+        )
+        self._encoded: LRUCache[int, tuple[HttpAnswer, _Encoded]] = byte_bounded(
+            self._MOST_BYTES, lambda kept: 2 * kept[0].size
         )
 
     def read(self, answer: HttpAnswer, carrier: Carrier) -> _Payloads:
@@ -119,6 +124,19 @@ class AnswerPayloads:
         read = payloads, times, begun
         self._kept[id(answer)] = answer, read
         return read
+
+    def encode(self, answer: HttpAnswer, messages: list[str], *, binary: bool) -> _Encoded:
+        """The messages of an answer and their frames; kept where they are the data as they are."""
+        kept = self._encoded.get(id(answer))
+        read = self._kept.get(id(answer))
+        is_data = read is not None and messages is read[1][0]
+        if kept is not None and is_data:
+            return kept[1]
+        parts = [json_bytes(message) for message in messages]
+        encoded = parts, [encode_message(part, binary=binary) for part in parts]
+        if is_data:
+            self._encoded[id(answer)] = answer, encoded
+        return encoded
 
 
 class Connection(Protocol):
@@ -182,16 +200,14 @@ class SocketWriter:
         if fault is not None:
             note_fault(answer, fault, sent)
             speed = 1.0
-        parts = [json_bytes(message) for message in messages]
+        parts, frames = self._answers.encode(answer, messages, binary=self._binary)
         self._sizes, self._sent, self._breaks = list(map(len, parts)), sent, fault is not None
-        if fault is None:
-            frames = [encode_message(part, binary=self._binary) for part in parts]
-        else:
+        if fault is not None:
             frames = [self._frame(fault.socket, *part) for part in enumerate(parts, 1)]
         if begun and fault is not None and answer.ending != "open":
             # In a first frame: what ends the connection, or a pong, may follow it.
-            parts.append(json_bytes(begun))
-            frames.append(begin_message(parts[-1], binary=self._binary))
+            parts = [*parts, json_bytes(begun)]
+            frames = [*frames, begin_message(parts[-1], binary=self._binary)]
             times = [*times, times[-1] if times else 0]
         await write_messages(
             self._request, parts, frames, times, sent, pacer, start, speed, final=fault is None

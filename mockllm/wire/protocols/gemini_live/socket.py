@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -247,7 +247,7 @@ class LiveConversation:
         return self._body()
 
     def messages(
-        self, ask: Ask, status: int, headers: Mapping[str, str], payloads: Sequence[str]
+        self, ask: Ask, status: int, headers: Mapping[str, str], payloads: list[str]
     ) -> list[str]:
         """The messages of an answer, but for the close frame of an error."""
         values = [json_object(text) or {} for text in payloads]
@@ -265,7 +265,7 @@ class LiveConversation:
         self._answer = {"role": "model"}
         self._turns.append(self._answer)
         self._keep(self._answer, values)
-        return list(payloads)
+        return payloads
 
     def _keep(self, answer: Json, messages: Iterable[Fields]) -> None:
         """Puts what is sent of an answer into the history, with calls that wait for results."""

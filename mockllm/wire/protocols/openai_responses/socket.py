@@ -175,7 +175,7 @@ class ResponsesConversation:
         return created.data or "", dumps(ended)
 
     def messages(
-        self, ask: Ask, status: int, headers: Mapping[str, str], payloads: Sequence[str]
+        self, ask: Ask, status: int, headers: Mapping[str, str], payloads: list[str]
     ) -> list[str]:
         """The messages of an answer, with its lane."""
         if status >= 400:
@@ -193,7 +193,7 @@ class ResponsesConversation:
                 text.replace(f'"{PREVIOUS}":{stated}', f'"{PREVIOUS}":"{ask.previous}"', 1)
                 for text in payloads
             ]
-        return [_in_lane(text, ask.lane) for text in payloads]
+        return [_in_lane(text, ask.lane) for text in payloads] if ask.lane else payloads
 
     def _error(
         self, ask: Ask, status: int, headers: Mapping[str, str], payloads: Sequence[str]
