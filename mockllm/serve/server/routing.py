@@ -77,7 +77,7 @@ class Routes:
         self._further = further
         self._exact: dict[tuple[str, str], tuple[str, Operation]] = {}
         self._rules: list[_Rule] = []
-        self._found: dict[tuple[str, str], Endpoint | None] = {}
+        self._found: dict[tuple[str, str, tuple[str, ...]], Endpoint | None] = {}
         self._marks: dict[str, str] = {}
         self._longest = 0
         for api in protocols:
@@ -87,6 +87,7 @@ class Routes:
                 self._add(api, route)
         # What asks for a header goes before what takes anybody.
         self._rules.sort(key=lambda rule: rule.header is None)
+        self._deciding = {rule.header for rule in self._rules if rule.header is not None}
 
     def _routes(self, api: str) -> tuple[Route, ...]:
         return (*self._protocols.addresses[api].routes, *self._further.get(api, ()))
@@ -120,13 +121,14 @@ class Routes:
         return next((api for mark, api in self._marks.items() if mark in headers), None)
 
     def _find(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
-        key = method, path
-        if method != "POST":
-            return self._by_path(method, path, headers) or self._by_end(method, path, headers)
-        if key not in self._found:  # headers decide about no POST
+        deciding = tuple(header for header in self._deciding if header in headers)
+        key = method, path, deciding
+        if key not in self._found:
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
-            self._found[key] = self._by_path(method, path, ()) or self._by_end(method, path, ())
+            self._found[key] = self._by_path(method, path, deciding) or self._by_end(
+                method, path, deciding
+            )
         return self._found[key]
 
     def _by_path(
@@ -182,8 +184,7 @@ class Routes:
         methods = ("GET", "POST", "DELETE")
         if self.owner(headers) is not None:
             return [method for method in methods if self.find(method, path, headers)]
-        every = {rule.header for rule in self._rules if rule.header is not None}
-        return [method for method in methods if self._find(method, path, every)]
+        return [method for method in methods if self._find(method, path, self._deciding)]
 
     def nearest(self, path: str, headers: Container[str] = ()) -> WireProtocol:
         """The protocol whose shape an error for this path should have: that of the client, or else
