@@ -1,11 +1,12 @@
 // Opens many streams at once and measures how late each event of each stream arrives.
 //
 //     cc -O2 -o paced_client paced_client.c
-//     ./paced_client PORT STREAMS REQUEST_FILE TIMES_FILE MARK [--until-last]
+//     ./paced_client PORT STREAMS REQUEST_FILE TIMES_FILE MARK [--until-last [SPREAD]]
 //
 // The one file holds a whole HTTP request, the other the microseconds after it at which each event
 // is due, one in a line. MARK stands once in each event (`data: ` in SSE); an answer ends with the
-// last HTTP chunk or, where that is said (a WebSocket), with the last mark.
+// last HTTP chunk or, where that is said (a WebSocket), with the last mark. SPREAD is over how many
+// seconds the streams begin; without it they begin at once.
 // Prints one line of JSON, times in milliseconds.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -106,8 +107,9 @@ static double quantile(double share) {
 }
 
 int main(int count, char **words) {
-    if (count != 6 && count != 7) return 2;
-    until_last = count == 7;
+    if (count < 6 || count > 8) return 2;
+    until_last = count >= 7;
+    double spread = count == 8 ? atof(words[7]) : 0;
     event_mark = words[5];
     mark_size = strlen(event_mark);
     // The end of the last HTTP chunk may be split as a mark may.
@@ -126,8 +128,9 @@ int main(int count, char **words) {
     static struct epoll_event found[1024];
     double began = now();
     while (over < number && now() < began + PATIENCE) {
-        for (int n = 0; n < AT_ONCE && opened < number; n++) start(port);
-        int ready = epoll_wait(poll_fd, found, 1024, opened < number ? 0 : 100);
+        double due_by = spread > 0 ? number * (now() - began) / spread : number;
+        for (int n = 0; n < AT_ONCE && opened < number && opened < due_by; n++) start(port);
+        int ready = epoll_wait(poll_fd, found, 1024, opened == number ? 100 : spread > 0);
         for (int n = 0; n < ready; n++) {
             struct stream *s = &streams[found[n].data.u32];
             if (s->over) continue;

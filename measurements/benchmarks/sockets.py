@@ -2,7 +2,7 @@
 bare aiohttp server in the same run.
 
     python measurements/benchmarks/sockets.py [--connections 1000] [--interval 20]
-        [--messages 200] [--rounds 3] [--idle 5000]
+        [--messages 200] [--rounds 3] [--idle 5000] [--spread 2]
 
 The bare server is an `aiohttp.web.Application` with one handler, which sends the messages of a file
 with `send_str`, each at its time. Each server has the first core, the client another
@@ -114,6 +114,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--idle", type=int, default=5000)
+    parser.add_argument("--spread", type=float, default=2, help="seconds in which all begin")
     parser.add_argument("--bare", metavar="FILE", help="be the bare server")
     options = parser.parse_args()
     if options.bare:
@@ -145,7 +146,7 @@ def compare(folder: Path, options: argparse.Namespace, running: ExitStack) -> No
         with idle(port, options.idle):
             each = (_load.memory(pid) - before) * 1024 / options.idle
         print(f"{options.idle:7,} {name:8} idle: {each:.1f} KiB each", flush=True)
-    files = request, due, MARK, "--until-last"
+    files = request, due, MARK, "--until-last", str(options.spread)
     for connections in options.connections:
         found: dict[str, list[paced.Figures]] = {"bare": [], "mockllm": []}
         for _ in range(options.rounds):
