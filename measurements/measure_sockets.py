@@ -1,4 +1,4 @@
-"""What clients on a WebSocket do when it breaks: Responses, OpenAI Realtime, Gemini Live.
+"""Clients on a WebSocket that breaks: Responses, OpenAI Realtime, Gemini Live.
 
 python -m measurements.measure_sockets [CLIENT...]  # with mockllm and with a raw server
 python -m measurements.measure_sockets page         # writes the tables of docs/socket-clients.md
@@ -190,7 +190,7 @@ def faults_of(client: Client) -> list[str]:
 
 
 def measure(name: str) -> dict[str, Any]:
-    """What a client does under each fault, with mockllm and with the raw server."""
+    """The outcomes of a client under each fault, with mockllm and with the raw server."""
     sys.path.insert(0, str(FINDINGS))
     raw: ModuleType = __import__("raw_server")
     raw.CAME.clear()
@@ -284,7 +284,7 @@ def _outcome(
     came: Sequence[float],
     ended: tuple[str, float] | None,
 ) -> dict[str, Any]:
-    """What the user gets and what the server saw, without what is empty."""
+    """The outcome for the user, and what the server saw, without what is empty."""
     result = {**outcome, "text": outcome["text"][:40], "requests": len(came)}
     if fault.startswith("again"):
         result["pauses"] = [round(after - before, 1) for before, after in pairwise(came)]

@@ -16,7 +16,7 @@ from mockllm.core import documentation
 from mockllm.core.text import did_you_mean, quantity
 
 _MOST = 20
-"""How many sections a search shows."""
+"""Sections that a search shows."""
 
 
 class _Section(NamedTuple):

@@ -86,7 +86,7 @@ def host_in(url: str) -> str:
 
 
 MOST_REASON = 123
-"""How many bytes a close frame of a WebSocket has for its reason (RFC 6455, section 5.5)."""
+"""Bytes that a close frame of a WebSocket has for its reason (RFC 6455, section 5.5)."""
 
 
 def close_reason(text: str) -> str:

@@ -84,9 +84,11 @@ class TimedPattern:
         Raises:
             PatternGaveUpError: the search took too long.
         """
-        limit = REQUEST_LIMIT if limit is None else limit
+        return self._search(text, REQUEST_LIMIT if limit is None else limit) is not None
+
+    def _search(self, text: str, limit: float) -> Any:
         try:
-            return self._compiled.search(text, timeout=limit) is not None
+            return self._compiled.search(text, timeout=limit)
         except TimeoutError:
             raise self._gave_up(text, limit) from None
 
@@ -96,15 +98,12 @@ class TimedPattern:
         return tuple(self._compiled.groupindex)
 
     def groups_in(self, text: str) -> dict[str, str]:
-        """What its named groups have in the first match in a text; {} where it does not match.
+        """The texts of its named groups in the first match in a text; {} where it does not match.
 
         Raises:
             PatternGaveUpError: the search took longer than `REQUEST_LIMIT`.
         """
-        try:
-            match = self._compiled.search(text, timeout=REQUEST_LIMIT)
-        except TimeoutError:
-            raise self._gave_up(text, REQUEST_LIMIT) from None
+        match = self._search(text, REQUEST_LIMIT)
         groups = {} if match is None else match.groupdict()
         return {name: value for name, value in groups.items() if value is not None}
 

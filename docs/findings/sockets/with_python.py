@@ -240,7 +240,7 @@ CLIENTS = {
 
 
 async def outcome(client) -> dict:
-    """What the user of a client gets in a case."""
+    """The outcome of a case for the user of a client."""
     EXECUTED.clear()
     TEXT.clear()
     error, waits = "", False

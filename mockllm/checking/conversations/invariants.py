@@ -162,7 +162,7 @@ def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:
 
 
 def _messages_right(record: JudgedSession) -> Violations:
-    """What each WebSocket found wrong with the messages of its client."""
+    """The mistakes that each WebSocket found in the messages of its client."""
     for exchange in record.journal:
         if exchange.played.mistake:
             problem = exchange.played.problems[0]

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
 
@@ -84,6 +85,19 @@ _Encoded = tuple[list[bytes], list[bytes]]
 """Messages, and their frames."""
 
 
+@dataclass(slots=True)
+class _Kept:
+    """What was read of an answer.
+
+    Args:
+        encoded: its data as messages; None until they are sent as they are.
+    """
+
+    answer: HttpAnswer
+    payloads: _Payloads
+    encoded: _Encoded | None = None
+
+
 class AnswerPayloads:
     """The data of the frames of answers, when each is due, and what there is of one that breaks
     off. Those of streams are kept: clients repeat requests, and to read a stream takes longer than
@@ -93,18 +107,15 @@ class AnswerPayloads:
 
     def __init__(self) -> None:
         # By the id of an answer, which is kept with it: to hash one takes as long as to read it.
-        self._kept: LRUCache[int, tuple[HttpAnswer, _Payloads]] = byte_bounded(
-            self._MOST_BYTES, lambda kept: 4 * kept[0].size
-        )
-        self._encoded: LRUCache[int, tuple[HttpAnswer, _Encoded]] = byte_bounded(
-            self._MOST_BYTES, lambda kept: 2 * kept[0].size
+        self._kept: LRUCache[int, _Kept] = byte_bounded(
+            self._MOST_BYTES, lambda kept: 6 * kept.answer.size
         )
 
     def read(self, answer: HttpAnswer, carrier: Carrier) -> _Payloads:
         """The data of the frames of a stream; a body that is no stream is one."""
         kept = self._kept.get(id(answer))
         if kept is not None:
-            return kept[1]
+            return kept.payloads
         kind = dict(answer.headers).get("content-type", "")
         if answer.status >= 400 or not kind.startswith(carrier.content_type):
             body = b"".join(answer.data).decode("utf-8", "replace")
@@ -122,20 +133,19 @@ class AnswerPayloads:
         with suppress(WireError):
             begun = "".join(frame.data or "" for frame in decoder.decode(b"\n\n"))
         read = payloads, times, begun
-        self._kept[id(answer)] = answer, read
+        self._kept[id(answer)] = _Kept(answer, read)
         return read
 
     def encode(self, answer: HttpAnswer, messages: list[str], *, binary: bool) -> _Encoded:
         """The messages of an answer and their frames; kept where they are the data as they are."""
-        kept = self._encoded.get(id(answer))
-        read = self._kept.get(id(answer))
-        is_data = read is not None and messages is read[1][0]
-        if kept is not None and is_data:
-            return kept[1]
+        kept = self._kept.get(id(answer))
+        is_data = kept is not None and messages is kept.payloads[0]
+        if kept is not None and is_data and kept.encoded is not None:
+            return kept.encoded
         parts = [json_bytes(message) for message in messages]
         encoded = parts, [encode_message(part, binary=binary) for part in parts]
-        if is_data:
-            self._encoded[id(answer)] = answer, encoded
+        if kept is not None and is_data:
+            kept.encoded = encoded
         return encoded
 
 
