@@ -11,6 +11,7 @@ from mockllm.conformance.case_names import choose
 from mockllm.conformance.gateways.cases import Pair, gateway_cases, outside
 from mockllm.conformance.gateways.check import MODEL, Gateway, case_forms
 from mockllm.conformance.gateways.gateway_run import judge_gateway
+from mockllm.conformance.gateways.prices import Prices
 from mockllm.conformance.gateways.program import GatewayCommand, read_templates
 from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
@@ -32,6 +33,7 @@ def judge(
     rounds: int = 2,
     only: Sequence[str] = (),
     unsupported: Mapping[str, str] | None = None,
+    prices: str = "",
 ) -> Results:
     """Judges a gateway; docs/gateway.md describes the arguments.
 
@@ -41,6 +43,7 @@ def judge(
     Raises:
         AssertionError: there are mistakes, or not all was judged; with the report.
         UsageError: a pattern of `only` names no case.
+        ValueError: `prices` are none.
         ProbeError: the gateway does not start, or the control run is not all right.
     """
     pair = Pair(down, up)
@@ -56,11 +59,12 @@ def judge(
         tries=tries,
         rounds=rounds,
         unsupported=unsupported or {},
+        prices=Prices.of(prices) if prices else None,
     )
     cases = choose(gateway_cases(pair), only, case_forms, "case", option="only")
     client = Client(command[0] if command else url)
     today = datetime.now(UTC).date().isoformat()
-    arguments = {"rounds": rounds, "outside": outside(pair)}
+    arguments = {"rounds": rounds, "outside": outside(pair, priced=bool(prices))}
     version = mockllm.__version__
     empty = Results(client, str(pair), GATEWAY_LEVEL, version, today, arguments=arguments)
     results = judge_gateway(gateway, cases, empty).results

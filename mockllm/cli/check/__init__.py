@@ -206,6 +206,12 @@ _GATEWAYS = (
         metavar="PATTERN=REASON",
         help="Cases that the gateway does not promise to support.",
     ),
+    file_key(
+        "--prices",
+        metavar="KEY=VALUE...",
+        help="The gateway's prices for a million tokens, such as 'input=2.5 output=10': the costs "
+        "that it states are judged by them.",
+    ),
     click.option("--all", "every", is_flag=True, help="Play all cases of the kit."),
 )
 """The options for the gateway, and for its cases."""

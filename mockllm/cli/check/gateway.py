@@ -19,6 +19,7 @@ from mockllm.conformance.gateways.cases import Pair, gateway_cases, outside
 from mockllm.conformance.gateways.check import Gateway, case_forms
 from mockllm.conformance.gateways.gateway_run import judge_gateway
 from mockllm.conformance.gateways.presets import preset_client, preset_gateway
+from mockllm.conformance.gateways.prices import Prices
 from mockllm.conformance.gateways.program import GatewayCommand, read_templates
 from mockllm.conformance.results import GATEWAY_LEVEL, Client
 from mockllm.core.errors import UsageError
@@ -48,6 +49,7 @@ class GatewayOptions:
     url: str | None
     upstream_port: int
     unsupported: tuple[str, ...]
+    prices: str | None
     every: bool
     reporting: ReportOptions
 
@@ -91,7 +93,7 @@ def run_gateway(options: GatewayOptions) -> int:
     listed = gateway_cases(options.pair, every=options.every)
     cases = choose(listed, options.only, case_forms, "case")
     client = _client(options)
-    left_out = outside(options.pair, every=options.every)
+    left_out = outside(options.pair, every=options.every, priced=gateway.prices is not None)
     arguments = {"rounds": options.rounds, "all": options.every, "outside": left_out}
     empty = results_of_today(client, str(options.pair), GATEWAY_LEVEL, arguments)
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in GATEWAYS)
@@ -127,6 +129,7 @@ def _gateway(options: GatewayOptions) -> Gateway:
         tries=options.tries or known.tries,
         rounds=options.rounds,
         unsupported={**known.unsupported, **_reasons(options.unsupported)},
+        prices=_prices(options.prices),
         setting=options.setting,
     )
 
@@ -146,6 +149,13 @@ def _reasons(texts: Iterable[str]) -> dict[str, str]:
         return dict(read_pair(text, "calls=one call at a time") for text in texts)
     except ValueError as error:
         raise UsageError(f"--unsupported {error}") from None
+
+
+def _prices(text: str | None) -> Prices | None:
+    try:
+        return None if text is None else Prices.of(text)
+    except ValueError as error:
+        raise UsageError(f"prices {error}") from None
 
 
 def _client(options: GatewayOptions) -> Client:

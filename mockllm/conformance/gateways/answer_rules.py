@@ -12,6 +12,7 @@ from mockllm.checking.outcome import TOKEN_COUNTS
 from mockllm.checking.resilience.rule_verdicts import Finding
 from mockllm.checking.rules import Cost
 from mockllm.conformance.gateways.cases import GatewayCase
+from mockllm.conformance.gateways.prices import Prices, cost_mistakes
 from mockllm.conformance.gateways.reading import Reading, answer_ways, stream_mistakes
 from mockllm.core.errors import RequestError
 from mockllm.core.text import shorten
@@ -40,6 +41,7 @@ class Observed:
         body: of the client's request.
         exchanges: the requests of the case upstream, each with what was sent.
         tries: how many requests upstream one request of a client may cause, where they fail.
+        prices: of the gateway; None where costs are not judged.
         second: the same of the second request, which sends back what came out of the first one.
     """
 
@@ -48,6 +50,7 @@ class Observed:
     reading: Reading
     exchanges: tuple[Exchange, ...]
     tries: int = 1
+    prices: Prices | None = None
     second: Observed | None = None
 
 
@@ -77,6 +80,18 @@ def answer_findings(seen: Observed, like: Observed | None) -> Iterator[Finding]:
         yield Finding(rule, "not judged", f"the fault did not strike: {missed[0]}")
         return
     yield from findings(_rules(seen, like))
+    counted = None if seen.case.breaks_off or seen.case.may_lose_end else seen.case.answered.usage
+    if seen.prices is not None and seen.reading.ending == "whole" and counted is not None:
+        yield from _cost_findings(seen.reading, seen.prices.cost(counted))
+
+
+def _cost_findings(reading: Reading, right: float) -> Iterator[Finding]:
+    """The finding about what an answer costs, by the tokens that the upstream counted."""
+    if reading.costs:
+        mistakes = cost_mistakes(reading.costs, right)
+        yield from findings([("cost-right", ((text, None) for text in mistakes))])
+    else:
+        yield Finding("cost-right", "not judged", "the answer does not say what it costs")
 
 
 def is_unasked_body(seen: Observed) -> bool:

@@ -206,20 +206,26 @@ def gateway_cases(pair: Pair, *, every: bool = False) -> tuple[GatewayCase, ...]
 OUTSIDE = (
     "log probabilities, several choices, images and sound in answers",
     "tools that the service runs, and models, tokens, embeddings, files and batches",
-    "keys, quotas, caches, cost, and the choice between several upstreams",
+    "keys, quotas, caches, and the choice between several upstreams",
     "more requests at once than a few",
 )
 """Subjects of gateways that no case is about."""
 
 
-def outside(pair: Pair, *, every: bool = False) -> tuple[str, ...]:
-    """What the cases of a pair say nothing about, in words, so that no report promises it."""
+def outside(pair: Pair, *, every: bool = False, priced: bool = False) -> tuple[str, ...]:
+    """What the cases of a pair say nothing about, in words, so that no report promises it.
+
+    Args:
+        priced: whether costs are judged.
+    """
     played = {case.name.partition("/")[2] for case in gateway_cases(pair)}
     names = [entry["name"] for entry in table("cases.yaml", __package__)]
     absent = ", ".join(name for name in names if name not in played)
     texts = [*OUTSIDE]
     if absent:
         texts.append(f"what one of the two APIs does not have: {absent}")
+    if not priced:
+        texts.append("with `prices` only: what answers cost")
     if not every:
         texts.append("with --all only: further answers, and how real services frame their events")
     return tuple(texts)

@@ -25,6 +25,7 @@ from mockllm.conformance.gateways.answer_rules import (
     is_unasked_body,
 )
 from mockllm.conformance.gateways.cases import GatewayCase, Pair, gateway_cases
+from mockllm.conformance.gateways.prices import Prices
 from mockllm.conformance.gateways.program import GatewayCommand
 from mockllm.conformance.gateways.reading import HttpReply, read_reply
 from mockllm.conformance.gateways.request_rules import request_findings, upstream_refuses
@@ -63,6 +64,7 @@ class Gateway:
         tries: how many requests upstream one request of a client may cause, where they fail.
         rounds: how often each case is played; a mistake counts where it is made each time.
         deadline: seconds until an answer is to be over.
+        prices: by which the costs are judged that it states; None where they are not.
         unsupported: why cases are not judged, by patterns of their names.
         setting: the words that reproduce a case.
     """
@@ -77,6 +79,7 @@ class Gateway:
     tries: int = 1
     rounds: int = 2
     deadline: float = DEADLINE
+    prices: Prices | None = None
     unsupported: Mapping[str, str] = field(default_factory=dict)
     setting: Setting | None = None
 
@@ -239,7 +242,7 @@ async def _request(
     )
     exchanges = await asyncio.to_thread(upstream.settled_exchanges, nonce, _SETTLE)
     reading = read_reply(reply, down, streamed=case.request.stream)
-    return Observed(case, body, reading, exchanges, gateway.tries)
+    return Observed(case, body, reading, exchanges, gateway.tries, gateway.prices)
 
 
 _BROKEN = (aiohttp.ClientError, ConnectionError, ValueError)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,7 +15,7 @@ from mockllm.play.tapes.recorded_turn import carrier_of, recorded_error, recorde
 from mockllm.scenario.model import Http
 from mockllm.wire.framing.carrier import Carrier
 from mockllm.wire.protocols.base import WireProtocol
-from mockllm.wire.protocols.extra import in_envelope
+from mockllm.wire.protocols.extra import in_envelope, objects_at
 from mockllm.wire.protocols.records import FormMistake, NamedEvent, Way
 from mockllm.wire.protocols.values import json_object
 
@@ -66,6 +68,7 @@ class Reading:
         id: of the answer; "" where it has none.
         mistakes: against the form of the API's streams.
         ways: every way in which clients of the API read it, where it is whole.
+        costs: what it says that it costs, each time that it does.
         problem: why the turn is not all of the answer; "" where it is.
         error: the HTTP error; None where it is none.
     """
@@ -76,6 +79,7 @@ class Reading:
     id: str = ""
     mistakes: tuple[FormMistake, ...] = ()
     ways: tuple[Way, ...] = ()
+    costs: tuple[float, ...] = ()
     problem: str = ""
     error: Http | None = None
 
@@ -107,8 +111,28 @@ def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> R
     complete = not recorded.problem if carrier is None else recorded.complete
     mistakes = () if carrier is None else stream_mistakes(plain.body, protocol, carrier)
     ending = _ending(reply, recorded.turn, complete=complete)
-    ways = answer_ways(plain.body, protocol, carrier) if ending == "whole" else ()
-    return Reading(reply, ending, recorded.turn, recorded.id, mistakes, ways, recorded.problem)
+    ways: tuple[Way, ...] = ()
+    costs: tuple[float, ...] = ()
+    if ending == "whole":
+        ways = answer_ways(plain.body, protocol, carrier)
+        costs = tuple(_costs(plain, protocol, carrier))
+    turn, id, problem = recorded.turn, recorded.id, recorded.problem
+    return Reading(reply, ending, turn, id, mistakes, ways, costs, problem)
+
+
+_COST_HEADER = "x-litellm-response-cost"
+"""LiteLLM says there what an answer costs that is not streamed. OpenRouter, and LiteLLM for
+streams, have `cost` beside the token counts."""
+
+
+def _costs(plain: Captured, protocol: WireProtocol, carrier: Carrier | None) -> Iterator[float]:
+    with suppress(ValueError):
+        yield float(plain.header(_COST_HEADER))
+    if b'"cost"' in plain.body:
+        events = [dict(event) for _, event in _answer_events(plain.body, protocol, carrier)]
+        for counts in objects_at(protocol, "usage", events, streamed=carrier is not None):
+            if isinstance(cost := counts.get("cost"), int | float):
+                yield float(cost)
 
 
 def _is_body(plain: Captured, protocol: WireProtocol) -> bool:
@@ -145,14 +169,23 @@ def answer_ways(body: bytes, protocol: WireProtocol, carrier: Carrier | None) ->
         carrier: None for a body.
     """
     try:
-        if carrier is not None:
-            return tuple(protocol.events.ways(_events(body, carrier)))
-        value = json_object(body.decode("utf-8", "replace"))
+        return tuple(protocol.events.ways(_answer_events(body, protocol, carrier)))
     except StreamFormatError:
         return ()
-    return (
-        () if value is None else tuple(protocol.events.ways([("", in_envelope(protocol, value))]))
-    )
+
+
+def _answer_events(
+    body: bytes, protocol: WireProtocol, carrier: Carrier | None
+) -> list[NamedEvent]:
+    """The objects of an answer, with the names of their frames; a body is one.
+
+    Raises:
+        StreamFormatError: it is no stream of the carrier.
+    """
+    if carrier is not None:
+        return _events(body, carrier)
+    value = json_object(body.decode("utf-8", "replace"))
+    return [] if value is None else [("", in_envelope(protocol, value))]
 
 
 def _events(body: bytes, carrier: Carrier) -> list[NamedEvent]:

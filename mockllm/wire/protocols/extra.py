@@ -89,12 +89,23 @@ def with_extra_in_body(protocol: WireProtocol, body: Json, extra: Extra) -> Json
 def _merge_places(protocol: WireProtocol, value: Json, extra: Extra, *, streamed: bool) -> None:
     reasoning = protocol.normalize.reasoning
     if reasoning is not None and "reasoning" in extra:
-        for message in _objects(protocol.normalize.places["message"], [value], streamed=streamed):
+        for message in objects_at(protocol, "message", [value], streamed=streamed):
             reasoning.move(message, extra["reasoning"]["field"])
     for name, fields in extra.items():
-        place = protocol.normalize.places.get(name)
-        for target in _objects(place, [value], streamed=streamed) if place is not None else ():
+        for target in objects_at(protocol, name, [value], streamed=streamed):
             merge(target, fields)
+
+
+def objects_at(
+    protocol: WireProtocol, place: str, events: Sequence[Json], *, streamed: bool
+) -> list[Json]:
+    """The objects at a place of an API; none where it has no such place.
+
+    Args:
+        events: of a stream, or the bodies of answers in their envelopes.
+    """
+    known = protocol.normalize.places.get(place)
+    return [] if known is None else _objects(known, events, streamed=streamed)
 
 
 def _objects(place: ObjectPlace, events: Sequence[Json], *, streamed: bool) -> list[Json]:
@@ -188,7 +199,7 @@ def _reasoning_field(
     reasoning = protocol.normalize.reasoning
     if reasoning is None:
         return None
-    messages = _objects(protocol.normalize.places["message"], events, streamed=streamed)
+    messages = objects_at(protocol, "message", events, streamed=streamed)
     fields = {field for message in messages if (field := reasoning.find(message))}
     return fields.pop() if len(fields) == 1 else None
 
