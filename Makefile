@@ -161,9 +161,13 @@ mutants: .venv-mutants/.installed
 upstreams: $(VENV)/.installed-test $(LLAMA) .venv-llama_python/.installed
 	$(BIN)/python -m pytest tests/upstreams
 
+# With NEWEST the clients that are measured are the newest; Node itself is the one that is named.
+newest_of = $(if $(NEWEST),$(if $(filter measurements/%,$1),--no-save $$(node -p \
+	'Object.keys(require("./package.json").dependencies).filter(n => n != "node").map(n => n + "@latest").join(" ")')))
+
 %/node_modules/.installed: %/package.json
 	@if command -v npm >/dev/null; then \
-		cd $* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
+		cd $* && npm install --no-audit --no-fund --no-package-lock $(call newest_of,$*) && touch node_modules/.installed; \
 	else echo "npm is not here; the tests with $* will skip"; fi
 
 # Nothing that a package wants to run at its installation is run.
@@ -205,7 +209,7 @@ release-check: $(SITE)
 
 .venv-%/.installed: measurements/clients/%/requirements.txt
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --no-compile -r $<
+	.venv-$*/bin/python -m pip install --quiet --no-compile $(if $(NEWEST),$$(sed -n 's/==.*//p' $<),-r $<)
 	@touch $@
 
 .venv-load-%/.installed: measurements/load/%/requirements.txt
