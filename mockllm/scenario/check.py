@@ -131,9 +131,9 @@ def _tools(scenario: m.Scenario) -> Iterator[Mistake]:
 
 def _repeats_and_variants(scenario: m.Scenario) -> Iterator[Mistake]:
     for path, turn in _written_turns(scenario):
-        if turn.repeat is True and path[1] != len(scenario.turns) - 1:
-            yield (*path, "repeat"), "only the last turn can repeat without end; give a number"
-        if turn.repeat is True and scenario.restart:
+        if turn.repeat and path[1] != len(scenario.turns) - 1:
+            yield (*path, "repeat"), "only the last turn can repeat without end; take 'times'"
+        if turn.repeat and scenario.restart:
             yield (*path, "repeat"), "cannot go with 'then: restart'; take one of them"
         if scenario.in_order and turn.go_to:
             yield (*path, "go_to"), "cannot go with 'in_order'; take one of them"
@@ -163,7 +163,7 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
     if form.go_to and form.go_to not in named:
         hint = suggestion(form.go_to, named) or f"; there are: {', '.join(named) or 'none'}"
         yield (*path, "go_to"), f"no turn has the name {form.go_to!r}{hint}"
-    if form.go_to and form.repeat is True:
+    if form.go_to and form.repeat:
         yield (*path, "go_to"), "cannot go with 'repeat: true': the turn answers without end"
     if scenario.is_template(form):
         from mockllm.scenario.turn_texts import template_flaws  # few scenarios need it

@@ -456,8 +456,8 @@ class TurnSpec:
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
             answer that was broken off, with nothing else.
         branches: the entries of `when`; the first whose protocol and conditions hold answers.
-        repeat: True: it answers all later requests, too, and its `attempts` begin again; a number:
-            so many in a row.
+        times: how many requests in a row it answers, all of which must come.
+        repeat: whether it answers all later requests, too, and its `attempts` begin again.
         recorded: of the turn itself; branches have none. That of the first turn on a WebSocket is
             the tape of the whole session.
         extra: by protocol and place, fields that its service adds, as
@@ -482,7 +482,8 @@ class TurnSpec:
     attempts: tuple[TurnSpec, ...] = ()
     wire: Wire | None = None
     expect: ExpectedOutcome | None = None
-    repeat: bool | int = False
+    times: int = 1
+    repeat: bool = False
     recorded: Recorded | None = None
     branches: tuple[Branch, ...] = ()
     answer: RouteAnswer | None = None
@@ -507,7 +508,7 @@ class TurnSpec:
     @property
     def period(self) -> int:
         """The number of tries after which its `attempts` begin again; 0: its reply stays."""
-        return len(self.attempts) + 1 if self.repeat is True else 0
+        return len(self.attempts) + 1 if self.repeat else 0
 
     def for_attempt(self, attempt: TurnSpec) -> TurnSpec:
         """The turn as an earlier try gets it: with the answer of the try in place of its own."""
@@ -654,8 +655,8 @@ class Scenario:
 
     def __post_init__(self) -> None:
         steps: Sequence[int] = range(len(self.turns))
-        if any(turn.repeat > 1 for turn in self.turns):
-            steps = [n for n, turn in enumerate(self.turns) for _ in range(int(turn.repeat) or 1)]
+        if any(turn.times > 1 for turn in self.turns):
+            steps = [n for n, turn in enumerate(self.turns) for _ in range(turn.times)]
         object.__setattr__(self, "steps", steps)
         varies = self.template or self.in_order or any(turn.varies for turn in self.turns)
         object.__setattr__(self, "varies", varies)
@@ -664,7 +665,7 @@ class Scenario:
         """The scenario with each turn as often as it answers, where each answers once."""
         if not self.in_order:
             return self
-        once = [replace(t, repeat=t.repeat if t.repeat is True else False) for t in self.turns]
+        once = [replace(turn, times=1) for turn in self.turns]
         return replace(self, turns=tuple([once[index] for index in self.steps]))
 
     def is_template(self, turn: TurnSpec) -> bool:

@@ -328,7 +328,8 @@ class MockSession:
         http: int | Mapping[str, Any] | None = None,
         wire: Mapping[str, Any] | None = None,
         attempts: Iterable[Mapping[str, Any]] | None = None,
-        repeat: bool | int = False,
+        times: int | None = None,
+        repeat: bool = False,
         headers: Mapping[str, str] | None = None,
         service_tier: str | None = None,
         fingerprint: str | None = None,
@@ -371,8 +372,8 @@ class MockSession:
                 `{"status": 503, "retry_after": "1s"}`.
             wire: how the bytes are sent, as in `{"line_end": "crlf"}`.
             attempts: the HTTP errors that earlier attempts get, as in `[{"http": 429}]`.
-            repeat: whether this turn also answers every further request, or how many it answers; of
-                these, all must come.
+            times: how many requests in a row this turn answers, all of which must come.
+            repeat: whether this turn also answers every further request.
             headers: of the answer, besides those of the API and in place of them.
             service_tier, fingerprint: what the answer says of its service, where the API has a
                 field for it.
@@ -407,6 +408,7 @@ class MockSession:
             timing=timing,
             wire=wire,
             attempts=None if attempts is None else list(attempts),
+            times=times,
             repeat=repeat or None,
             headers=headers,
             service_tier=service_tier,

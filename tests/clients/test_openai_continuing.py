@@ -123,7 +123,7 @@ def test_a_later_answer_of_a_turn_that_repeats():
 scenario: thrice
 match: any
 turns:
-  - {repeat: 3, one_of: [{text: Heads.}, {text: Tails.}]}
+  - {times: 3, one_of: [{text: Heads.}, {text: Tails.}]}
   - {reply: {text: The end.}}
 """
     with (

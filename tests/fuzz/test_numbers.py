@@ -40,7 +40,7 @@ turns:
   - reply: {text: "{{ request.user }}"}
     template: true
   - reply: {text: Again.}
-    repeat: 3
+    times: 3
 then: restart
 ---
 scenario: polled

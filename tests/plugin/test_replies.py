@@ -188,7 +188,7 @@ QUESTIONS = """
         assert reply_to("Hello") == "Hi"
 
     def test_several_times(mockllm_session):
-        mockllm_session.reply("Hi", repeat=2)
+        mockllm_session.reply("Hi", times=2)
         mockllm_session.reply("Bye")
         assert [reply_to(text) for text in "abc"] == ["Hi", "Hi", "Bye"]
 

@@ -232,7 +232,7 @@ SEMANTICS: list[Row] = [
         "repeat",
         "scenario: a\nturns:\n  - {reply: {text: a}, repeat: true}\n  - {reply: {text: b}}\n",
         [
-            "3:32: turns[0].repeat: only the last turn can repeat without end; give a number",
+            "3:32: turns[0].repeat: only the last turn can repeat without end; take 'times'",
         ],
     ),
     (

@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys name, request, hears, reply, speech, http, retry_after, error, answer, client, service, job, one_of, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys name, request, hears, reply, speech, http, retry_after, error, answer, client, service, job, one_of, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, times, repeat, recorded, when, got hello",
         ],
     ),
     (
@@ -312,7 +312,22 @@ TURNS: list[Row] = [
         "repeat yes",
         turn("{reply: {text: a}, repeat: yes}"),
         [
-            "3:32: turns[0].repeat: must be true or false, or a number of times from 2 to 10000, got yes",
+            "3:32: turns[0].repeat: must be true or false, got yes",
+        ],
+    ),
+    (
+        "repeat a number",
+        turn("{reply: {text: a}, repeat: 3}"),
+        [
+            "3:32: turns[0].repeat: must be true or false; for 3 requests in a row write 'times: 3'",
+        ],
+    ),
+    (
+        "times",
+        turn("{reply: {text: a}, times: true, when: {api: chat, times: 2}}"),
+        [
+            "3:31: turns[0].times: must be a whole number from 1 to 10000, got true",
+            "3:55: turns[0].when: unknown key 'times'; known here: api, results, offers, tool_choice, user, user_files, body, schema, any, all, not, request, reply, http, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
         ],
     ),
     (

@@ -525,6 +525,7 @@ def turns(
         wire=draw(st.none() | wires),
         fault=draw(faults),
         expect=draw(st.none() | outcomes),
+        times=draw(st.sampled_from([1, 1, 2, 10_000])),
         repeat=last and not restart and draw(st.booleans()),
         extra=draw(extras(apis)),
         headers=draw(

@@ -208,9 +208,9 @@ def _is_next(
 def extra_requests(record: JudgedSession) -> Violations:
     """The requests for a turn that an earlier request got in full.
 
-    Turns that repeat (`repeat: true`, `then: restart`), and those that the player gives once
-    (`in_order`), are not judged. A request after an error, a
-    cut stream or a stream that the client left is a retry.
+    Turns that answer several requests (`times`, `repeat`, `then: restart`), and those that the
+    player gives once (`in_order`), are not judged. A request after an error, a cut stream or a
+    stream that the client left is a retry.
     """
     scenarios = record.history.scenarios
     given: dict[tuple[str, int], Step] = {}
@@ -241,7 +241,7 @@ def extra_requests(record: JudgedSession) -> Violations:
 def _repeats(scenario: Scenario, index: int | None) -> bool:
     if scenario.restart or scenario.in_order or index is None:
         return True
-    return bool(scenario.turns[index].repeat)
+    return scenario.turns[index].repeat or scenario.turns[index].times > 1
 
 
 def _has_whole_answer(step: Step, scenario: Scenario) -> bool:

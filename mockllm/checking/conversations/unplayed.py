@@ -54,7 +54,7 @@ def missing_turns(
 
 
 def _turns_played_too_seldom(session: Session, scenario: Scenario) -> Iterator[SessionMistake]:
-    """The turns that answer a number of requests (`repeat: 3`), and got fewer."""
+    """The turns that answer a number of requests (`times: 3`), and got fewer."""
     entries = [
         entry
         for entry in session.exchanges()
@@ -66,8 +66,8 @@ def _turns_played_too_seldom(session: Session, scenario: Scenario) -> Iterator[S
     for index, turn in enumerate(scenario.turns):
         played = [entry for entry in entries if entry.turn == index and _is_last_try(entry, turn)]
         steps = [step for step, of in enumerate(scenario.steps) if of == index and step >= begun]
-        if turn.repeat > 1 and 0 < len(played) < len(steps):
-            times = f"{len(played)} of {len(steps)} times (`repeat`)"
+        if turn.times > 1 and 0 < len(played) < len(steps):
+            times = f"{len(played)} of {len(steps)} times (`times`)"
             text = f"{_turn(scenario, index)} was played {times}"
             yield SessionMistake("unplayed", text, subject=(scenario.name, index))
 

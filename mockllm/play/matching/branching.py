@@ -57,7 +57,8 @@ def way_to(scenario: Scenario, position: int, turn: int, form: int) -> Scenario:
 def taken_at(scenario: Scenario, position: int, turn: int, form: int) -> Taken:
     """Which form of a turn answered, of an answer whose way is not known."""
     steps = scenario.steps
-    # A turn that repeats has several steps. Without jumps, the position says which it was.
+    # A turn that answers several times has a step for each. Without jumps, the position says
+    # which it was.
     step = position % len(steps) if scenario.restart else min(position, len(steps) - 1)
     return turn, form, step if steps[step] == turn else steps.index(turn)
 
@@ -169,11 +170,8 @@ def with_next(selection: Selection, scenario: Scenario, index: int) -> Selection
 
 
 def _way(scenario: Scenario, steps: Sequence[_Step]) -> Scenario:
-    # A turn that repeats stands in the way as often as it answered.
-    turns = [
-        replace(spec, repeat=False) if spec.repeat and spec.repeat is not True else spec
-        for _, spec in steps
-    ]
+    # Such a turn stands in the way as often as it answered.
+    turns = [replace(spec, times=1) if spec.times > 1 else spec for _, spec in steps]
     path = tuple([taken for taken, _ in steps])
     return replace(scenario, turns=tuple(turns), path=path, restart=False)
 
@@ -181,10 +179,10 @@ def _way(scenario: Scenario, steps: Sequence[_Step]) -> Scenario:
 def _next_step(scenario: Scenario, taken: Taken, form: TurnSpec) -> int | None:
     """The step after one; None where the conversation is over."""
     turn, _, step = taken
-    if form.repeat is True:
-        return step
     following = step + 1
     is_last = following == len(scenario.steps) or scenario.steps[following] != turn
+    if form.repeat and is_last:
+        return step
     if form.go_to and is_last:
         named = next(n for n, other in enumerate(scenario.turns) if other.name == form.go_to)
         return scenario.steps.index(named)

@@ -158,7 +158,7 @@ def turn_index(scenario: Scenario, position: int) -> int | None:
         return steps[position]
     if scenario.restart:
         return steps[position % len(steps)]
-    return steps[-1] if scenario.turns[-1].repeat is True else None
+    return steps[-1] if scenario.turns[-1].repeat else None
 
 
 def turn_at(scenario: Scenario, position: int, api: str) -> TurnSpec | None:

@@ -278,7 +278,7 @@ class _Chain:
             return step + 1
         if self._scenario.restart:
             return 0
-        return step if self._scenario.turns[-1].repeat is True else None
+        return step if self._scenario.turns[-1].repeat else None
 
 
 @record

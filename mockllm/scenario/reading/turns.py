@@ -29,6 +29,7 @@ from mockllm.scenario.reading.values import (
     Findings,
     Reader,
     Table,
+    boolean,
     choice,
     duration,
     fields,
@@ -308,10 +309,8 @@ def _hears(node: Node, findings: Findings) -> m.Hears | None:
 _REPLIES = ("reply", "http", "one_of")
 _IN_BRANCHES = PROPERTIES["when"].keys() - CONDITION_KEYS
 _IN_DRAWN = PROPERTIES["drawn_reply"].keys()
-NOT_DRAWN = ("one_of", "name", "repeat", "go_to", "request", "attempts", "hears")
+NOT_DRAWN = ("one_of", "name", "times", "repeat", "go_to", "request", "attempts", "hears")
 """Keys that a turn has once, whichever of its replies is drawn."""
-
-_TIMES = range(2, 10_001)
 
 
 def _unread(node: Node, _: Findings) -> Node:
@@ -319,12 +318,13 @@ def _unread(node: Node, _: Findings) -> Node:
     return node
 
 
-def _repeat(node: Node, findings: Findings) -> bool | int | None:
+def _repeat(node: Node, findings: Findings) -> bool | None:
     value = scalar(node) if isinstance(node, Scalar) else None
-    if isinstance(value, bool) or (isinstance(value, int) and value in _TIMES):
-        return value
-    findings.must_be(node, f"true or false, or a number of times from 2 to {_TIMES[-1]}")
-    return None
+    if type(value) is int:
+        advice = f"for {value} requests in a row write 'times: {value}'"
+        findings.add(node, f"must be true or false; {advice}")
+        return None
+    return boolean(node, findings)
 
 
 _TURN = table(

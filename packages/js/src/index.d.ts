@@ -150,7 +150,8 @@ export interface Turn {
   when?: object | readonly object[];
   go_to?: string;
   one_of?: readonly object[];
-  repeat?: boolean | number;
+  times?: number;
+  repeat?: boolean;
   finish?: string;
   finish_raw?: string;
   stop_sequence?: string;

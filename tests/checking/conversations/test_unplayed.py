@@ -70,7 +70,7 @@ scenario: repeats
 match: {user: hi}
 turns:
   - reply: {text: Working.}
-    repeat: 3
+    times: 3
   - reply: {text: Done.}
 """
 
@@ -88,7 +88,7 @@ def test_a_turn_that_repeats_is_played_so_often() -> None:
         first, *_ = (mistake.text for mistake in conversation.verify().mistakes)
         _, second = (mistake.text for mistake in conversation.verify().mistakes)
         assert first == "turn 2 of 2 of repeats was not played"
-        assert second == f"turn 1 of 2 of repeats was played {times} of 3 times (`repeat`)"
+        assert second == f"turn 1 of 2 of repeats was played {times} of 3 times (`times`)"
     assert conversation.verify(allow_unplayed=True).good
     _ask(conversation, 2)
     _ask(conversation, 3)

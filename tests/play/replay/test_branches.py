@@ -112,17 +112,27 @@ REPEATED = """
 scenario: steps
 match: {user: go}
 turns:
-  - {reply: {text: one}, repeat: 2}
+  - {reply: {text: one}, times: 2}
   - reply: {text: two}
-  - {reply: {text: three}, repeat: 2}
+  - {reply: {text: three}, times: 2}
 then: restart
 """
 
 
 def test_a_turn_repeats_so_many_times() -> None:
-    """`repeat: N` answers N times in a row, at any place; `then: restart` begins anew after it."""
+    """`times: N` answers N times in a row, at any place; `then: restart` begins anew after it."""
     talk = Talk(REPEATED, "chat")
     assert texts(talk, "go", *"abcdef") == ["one", "one", "two", "three", "three", "one", "one"]
+
+
+@pytest.mark.parametrize("branch", ["", ", when: {user: never, reply: {text: no}}"])
+def test_a_turn_may_answer_so_many_times_and_go_on(branch: str) -> None:
+    """`times` says how many requests must come, `repeat` that more may, with and without
+    branches."""
+    turn = f"{{reply: {{text: again}}, times: 2, repeat: true{branch}}}"
+    turns = f"turns:\n  - reply: {{text: one}}\n  - {turn}\n"
+    talk = Talk(f"scenario: a\nmatch: {{user: a}}\n{turns}", "chat")
+    assert texts(talk, *"abcde") == ["one", *["again"] * 4]
 
 
 VARIED_REPEAT = """
@@ -130,7 +140,7 @@ scenario: steps
 match: {user: go}
 turns:
   - reply: {text: one}
-    repeat: 3
+    times: 3
     when: {user: skip, reply: {text: skipped}, go_to: last}
   - reply: {text: two}
   - {name: last, reply: {text: last}}
