@@ -44,6 +44,8 @@ FAMILIES = {
     "tests/golden/texts/*.txt": "tests/golden/record.py",
     "tests/js/*.test.mjs": "tests/js/test_package.py",
     "tools/coverage/reasons/*.yaml": "tools/coverage/reasons.py",
+    "tools/unions/probes/*.yaml": "tools/unions/sent.py",
+    "tools/unions/reasons/*.yaml": "tools/unions/comparison.py",
 }
 """Files that are found by a pattern, so that no text has their names, and who reads them."""
 
