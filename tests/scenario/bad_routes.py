@@ -259,11 +259,12 @@ ROUTE_SEMANTICS: list[Row] = [
     ),
     (
         "route turn keys",
-        top("", "{answer: {text: a}, finish: stop, repeat: true, timing: {every: 1s}}"),
+        top("", "{answer: {text: a}, finish: stop, times: 2, repeat: true, timing: {every: 1s}}"),
         [
             "5:33: turns[0].finish: has no meaning in a turn of a route; remove it",
-            "5:47: turns[0].repeat: is not needed: the last turn of a route stays; 'then: restart' of the scenario begins with the first again",
-            "5:61: turns[0].timing: of a route has no key but ttft: its answer is not a stream",
+            "5:46: turns[0].times: has no meaning in a turn of a route; remove it",
+            "5:57: turns[0].repeat: is not needed: the last turn of a route stays; 'then: restart' of the scenario begins with the first again",
+            "5:71: turns[0].timing: of a route has no key but ttft: its answer is not a stream",
         ],
     ),
     (

@@ -144,7 +144,7 @@ _OF_MATCHES = ("user", "user_files", "system", "tools", "stream")
 _OF_TURNS = (
     *("request", "finish", "finish_raw", "stop_sequence", "usage", "obey", "attempts", "wire"),
     *("service_tier", "fingerprint", "choices", "expect", "when", "extra", "fault"),
-    *("name", "go_to", "one_of", "headers", "hears", "speech"),
+    *("name", "go_to", "times", "one_of", "headers", "hears", "speech"),
 )
 
 

@@ -137,7 +137,7 @@ ASKING = {
 # These say which answer is sent, or when; or they are of routes, which have no API, or of sockets.
 ELSEWHERE = {
     "turn": {"answer", "attempts", "expect", "extra", "go_to", "job", "name", "obey", "one_of"}
-    | {"recorded", "repeat", "request", "template", "when"}
+    | {"recorded", "repeat", "request", "template", "times", "when"}
     | {"client", "hears", "service", "speech"},
     "text_part": set(),
     "reasoning_part": {"every", "split"},
