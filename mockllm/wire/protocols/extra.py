@@ -22,9 +22,8 @@ from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, Turn
 from mockllm.wire.protocols.base import WireProtocol, dumps
 from mockllm.wire.protocols.decoding import decode_turn
-from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.records import Json, Normalisation, ObjectPlace
-from mockllm.wire.protocols.values import json_object
+from mockllm.wire.protocols.values import json_object, merge
 
 Extra = Mapping[str, Json]
 

@@ -1,11 +1,12 @@
 """Readers of JSON values, of text, of sent files and of stop reasons, which return an empty or a
-usual value instead of failing."""
+usual value instead of failing; and objects added up, as clients add up the events of a stream."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -286,3 +287,21 @@ class StopReasons:
         """The finish of a value; `raw` keeps one that is not the usual one."""
         reason = self._reasons.get(value)
         return Finish(reason) if reason else Finish(self._rare.get(value, "stop"), value)
+
+
+def merge(target: Json, fields: Fields, growing: Collection[str] = ()) -> None:
+    """Puts fields into an object. Objects inside of it are merged. Texts and lists whose names are
+    in `growing` are appended to those that are there, and null adds nothing to them. All else is
+    replaced."""
+    for key, value in fields.items():
+        match target.get(key), value:
+            case dict() as known, dict():
+                merge(known, value, growing)
+            case str() as known, str() if key in growing:
+                target[key] = known + value
+            case list() as known, list() if key in growing:
+                target[key] = known + value
+            case ((str() | list()), None) if key in growing:
+                pass
+            case _:
+                target[key] = deepcopy(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockllm.wire.protocols.merging import merge
+from mockllm.wire.protocols.values import merge
 
 
 def test_objects_are_merged_and_all_else_is_replaced() -> None:

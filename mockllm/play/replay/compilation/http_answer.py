@@ -29,8 +29,7 @@ from mockllm.play.replay.latency.schedule import Pace
 from mockllm.scenario.model import TurnSpec
 from mockllm.scenario.part_model import ErrorSpec
 from mockllm.wire.protocols.base import WireProtocol, dumps
-from mockllm.wire.protocols.merging import merge
-from mockllm.wire.protocols.values import json_object
+from mockllm.wire.protocols.values import json_object, merge
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")

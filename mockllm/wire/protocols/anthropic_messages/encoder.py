@@ -23,9 +23,8 @@ from mockllm.wire.protocols.anthropic_messages.bedrock import BEDROCK, metrics
 from mockllm.wire.protocols.anthropic_messages.server_tools import is_result, result_block
 from mockllm.wire.protocols.base import Reply, dumps
 from mockllm.wire.protocols.custom_calls import function
-from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import array, json_object, mapping, sendable_value, string
+from mockllm.wire.protocols.values import array, json_object, mapping, merge, sendable_value, string
 
 # As the service sends them: only pings have a space after the colon, and only they no padding.
 _PING = Frame('{"type": "ping"}', event="ping")

@@ -20,9 +20,8 @@ from mockllm.wire.protocols.aws import PADDINGS, exception_name
 from mockllm.wire.protocols.base import Reply, dumps
 from mockllm.wire.protocols.bedrock_converse import API, blocks, images
 from mockllm.wire.protocols.custom_calls import with_functions
-from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import array, json_object, mapping, sendable_value, string
+from mockllm.wire.protocols.values import array, json_object, mapping, merge, sendable_value, string
 
 
 class Encoder:

@@ -18,9 +18,9 @@ from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.wire.protocols.base import Reply, tokens_in
 from mockllm.wire.protocols.cohere import API, fields
 from mockllm.wire.protocols.custom_calls import function
-from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.openai_common import function_call
 from mockllm.wire.protocols.records import Json
+from mockllm.wire.protocols.values import merge
 
 _DONE = Frame("[DONE]")
 

@@ -14,7 +14,6 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.wire.protocols.base import Reply, tokens_in
 from mockllm.wire.protocols.custom_calls import with_functions
-from mockllm.wire.protocols.merging import merge
 from mockllm.wire.protocols.ollama import API
 from mockllm.wire.protocols.ollama.objects import (
     Options,
@@ -25,7 +24,7 @@ from mockllm.wire.protocols.ollama.objects import (
     write_finish,
 )
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import json_object
+from mockllm.wire.protocols.values import json_object, merge
 
 
 class Encoder:
