@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from mockllm.core.events import Cite, Frame, Passage, StreamError, Token
+from mockllm.core.jsontext import compact
 from mockllm.core.text import join_pairs
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
@@ -132,6 +133,13 @@ opaques = st.builds(
     Opaque,
     st.just("chat"),
     st.builds(Frame, texts),
+)
+natives = st.builds(
+    lambda name, value: Opaque(
+        "agui", Frame(compact({"type": "CUSTOM", "name": name, "value": value})), native=True
+    ),
+    names,
+    json_values,
 )
 pieces = st.lists(st.binary(max_size=4), max_size=3).map(tuple)
 sounds = st.sampled_from(["audio/wav", "audio/L16;rate=24000"])

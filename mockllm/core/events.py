@@ -250,11 +250,17 @@ class Frame:
 
 @record
 class Raw:
-    """A frame of one protocol that has no neutral event; its bytes are kept."""
+    """A frame of one protocol that has no neutral event; its bytes are kept.
+
+    Args:
+        native: whether the data are a part in the form of the API, which its encoder completes with
+            ids and numbers, and puts into as many frames as it needs.
+    """
 
     part: int
     api: str
     frame: Frame
+    native: bool = False
 
 
 Delta = TextDelta | ReasoningDelta | RefusalDelta | ToolArgs | MediaDelta

@@ -86,7 +86,7 @@ def _event(part: Part, index: int, beat: int) -> ev.Event:
         case Media():
             return ev.MediaDelta(index, part.media_type, *part.beat(beat))
         case Opaque():
-            return ev.Raw(index, part.api, part.frame)
+            return ev.Raw(index, part.api, part.frame, part.native)
 
 
 def _closing(part: Part, index: int) -> Iterable[ev.Event]:
@@ -131,8 +131,8 @@ class _Building:
                 return ServerTool(kind, id, name, fragments, self.output)
             case ev.MediaDelta(media_type=media_type):
                 return Media(media_type, tuple(self.data), fragments, self.signature)
-            case ev.Raw(api=api, frame=frame):
-                return Opaque(api, frame)
+            case ev.Raw(api=api, frame=frame, native=native):
+                return Opaque(api, frame, native)
         raise AssertionError(f"not the beginning of a part: {self.first}")
 
 

@@ -173,10 +173,11 @@ class Media:
 @record
 class Opaque:
     """A frame of one protocol without a neutral form, at its position among the parts. Other
-    protocols ignore it."""
+    protocols ignore it. With `native` its data are a part in the form of the API (`Raw`)."""
 
     api: str
     frame: Frame
+    native: bool = False
 
 
 Part = Text | Reasoning | Refusal | ToolCall | ServerTool | Media | Opaque

@@ -25,6 +25,7 @@ from mockllm.scenario.part_model import (
     FramePart,
     InterleavedPart,
     Member,
+    NativePart,
     ParallelPart,
     ServerToolPart,
     TextPart,
@@ -248,7 +249,7 @@ def _turn(
             yield part_path, "must be the only part of its reply"
         elif isinstance(part, ErrorPart) and index < last:
             yield part_path, "must be the last part; an error ends the stream"
-        elif isinstance(part, FramePart) and not scenario.plays_over(part.api):
+        elif isinstance(part, FramePart | NativePart) and not scenario.plays_over(part.api):
             yield (*part_path, "api"), _not_among(part.api, scenario)
         for member_path, member in _members(part_path, part):
             if isinstance(member, FramePart) and member.first and not _begins(turn.reply, part):
@@ -258,7 +259,7 @@ def _turn(
         for index, part in enumerate(choice.reply):
             part_path = (*path, "choices", number, "reply", index)
             for member_path, member in _members(part_path, part):
-                if isinstance(member, AutoPart | ErrorPart | FramePart):
+                if isinstance(member, AutoPart | ErrorPart | FramePart | NativePart):
                     yield (
                         member_path,
                         "belongs into the reply of the turn; a choice has only content",

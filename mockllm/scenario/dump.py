@@ -20,7 +20,14 @@ from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
-from mockllm.scenario.part_model import AutoPart, Citation, FramePart, MediaSource, ToolPart
+from mockllm.scenario.part_model import (
+    AutoPart,
+    Citation,
+    FramePart,
+    MediaSource,
+    NativePart,
+    ToolPart,
+)
 from mockllm.scenario.reading.media import usual_type
 from mockllm.scenario.reading.tables import FIELDS, PROPERTIES
 from mockllm.scenario.reading.turns import NOT_DRAWN
@@ -295,6 +302,14 @@ def _frame(part: FramePart) -> dict[str, Any]:
     return {"frame": keys, "api": part.api} | ({"first": True} if part.first else {})
 
 
+def _native(part: NativePart) -> dict[str, Any]:
+    value = part.value
+    return {
+        "native": {"file": value.file} if isinstance(value, TextFile) else value,
+        "api": part.api,
+    }
+
+
 def _turn(turn: m.TurnSpec) -> dict[str, Any]:
     keys = _whole(turn)
     base = _whole(replace(turn, recorded=None)) if turn.branches else {}
@@ -356,6 +371,7 @@ _BY_TYPE: dict[type, _Write] = {
     Citation: _citation,
     MediaSource: _media,
     FramePart: _frame,
+    NativePart: _native,
     AutoPart: lambda part: {"auto": {"tokens": part.tokens} if part.tokens else True},
     Latency: lambda latency: latency.text,
 }

@@ -209,16 +209,29 @@ class FramePart:
     first: bool = False
 
 
+@record
+class NativePart:
+    """A part that only protocol `api` has, in the form of that API.
+
+    Args:
+        value: a JSON object with a `type`, or the text of a file that has one.
+    """
+
+    api: str
+    value: Any
+
+
 Written = TextPart | ReasoningPart | RefusalPart | ToolPart
 """The parts that the model writes word by word."""
 
-Member = Written | ServerToolPart | ImagePart | AudioPart | FramePart
+Member = Written | ServerToolPart | ImagePart | AudioPart | FramePart | NativePart
 
 
 @record
 class InterleavedPart:
     """Parts whose fragments interleave in the order of `order`, which has an index into `parts`
-    for each fragment. The opening of a call counts as a fragment, and so does a frame."""
+    for each fragment. The opening of a call counts as a fragment, and so do a frame and a native
+    part."""
 
     parts: tuple[Member, ...]
     order: tuple[int, ...]
@@ -319,8 +332,8 @@ def tool_parts(reply: Iterable[AnyPart]) -> Iterator[ToolPart]:
 
 
 def frame_apis(reply: Iterable[AnyPart]) -> set[str]:
-    """The protocols of the frames that a reply sends unchanged."""
-    return {part.api for part in members(reply) if isinstance(part, FramePart)}
+    """The protocols of the frames and native parts of a reply."""
+    return {part.api for part in members(reply) if isinstance(part, FramePart | NativePart)}
 
 
 def first_frames(reply: Iterable[AnyPart], api: str) -> Iterator[FramePart]:
@@ -433,6 +446,8 @@ def map_texts(part: AnyPart, change: Callable[[PartPath, Any, ValueForm], Any]) 
             return replace(part, transcript=change(("transcript",), part.transcript, "text"))
         case FramePart():
             return replace(part, data=change(("frame", "data"), part.data, "value"))
+        case NativePart():
+            return replace(part, value=change(("native",), part.value, "value"))
     return part
 
 
@@ -444,6 +459,7 @@ _IN_FILES: dict[type, tuple[str, ...]] = {
     ImagePart: ("image", "signature"),
     AudioPart: ("audio", "signature"),
     FramePart: ("data",),
+    NativePart: ("value",),
 }
 
 

@@ -13,7 +13,10 @@ import pytest
 from mockllm.core.turn import Turn
 from mockllm.play.matching.conversation import turn_at
 from mockllm.play.replay.compilation.resolve import resolve
+from mockllm.play.replay.loading import load
 from mockllm.scenario.model import Scenario
+from mockllm.serve.server.options import ServerOptions
+from mockllm.serve.server.thread import ServerThread
 from mockllm.wire.protocols import PROTOCOLS
 from tests.clients.conftest import Run
 from tests.clients.conversation import SCENARIOS, opening, result, tools
@@ -133,6 +136,57 @@ def test_user_messages_select_scenarios(run: Run) -> None:
     assert [normalised(one) for one in report["runs"]] == [expected_run(turn) for turn in played]
     assert len({message["id"] for message in report["messages"]}) == len(report["messages"])
     assert [name for name, _, _ in run.plays] == ["text-and-tools", *names]
+
+
+NATIVE = """
+scenario: agent
+match: any
+turns:
+  - reply:
+      - {native: {type: STEP_STARTED, stepName: plan}, api: agui}
+      - {native: {type: STATE_SNAPSHOT, snapshot: {city: null, days: []}}, api: agui}
+      - text: Let me see.
+      - {native: {type: ACTIVITY_SNAPSHOT, activityType: PLAN, content: {steps: []}}, api: agui}
+      - native:
+          type: ACTIVITY_DELTA
+          activityType: PLAN
+          patch: [{op: add, path: /steps/-, value: a}]
+        api: agui
+      - native:
+          type: STATE_DELTA
+          delta: [{op: replace, path: /city, value: Oslo}, {op: add, path: /days/-, value: 1}]
+        api: agui
+      - {tool: search, id: call_1}
+      - {native: {type: TOOL_CALL_RESULT, toolCallId: call_1, content: Two trains.}, api: agui}
+      - {native: {type: SUBAGENT_STARTED, subagentRunId: sub-1, name: planner}, api: agui}
+      - text: The first one.
+      - {native: {type: SUBAGENT_FINISHED, subagentRunId: sub-1}, api: agui}
+      - {native: {type: CUSTOM, name: note, value: null}, api: agui}
+      - {native: {type: STEP_FINISHED, stepName: plan}, api: agui}
+      - native:
+          type: RUN_FINISHED
+          outcome: {type: interrupt, interrupts: [{id: i1, reason: approval}]}
+        api: agui
+"""
+
+
+def test_native_parts(tmp_path: Path) -> None:
+    """The client accepts every native event, keeps the state that they make, the activity, the
+    result and whose work a text is, and is told of the interrupt."""
+    (tmp_path / "agent.yaml").write_text(NATIVE)
+    with ServerThread(load([tmp_path]), ServerOptions(speed=0)) as server:
+        report = converse(f"{server.url}/agui", "Hello")
+    assert report["errors"] == report["warnings"] == []
+    assert report["state"] == {"city": "Oslo", "days": [1]}
+    assert report["outcome"]["interrupts"] == [{"id": "i1", "reason": "approval"}]
+    kept = [message for message in report["messages"] if message["role"] != "user"]
+    assert [(message["role"], message.get("content")) for message in kept] == [
+        ("assistant", "Let me see."),
+        ("tool", "Two trains."),
+        ("activity", {"steps": ["a"]}),
+        ("assistant", "The first one."),
+    ]
+    assert kept[-1]["subagentRunId"] == "sub-1"
 
 
 def test_error_in_the_stream(run: Run) -> None:

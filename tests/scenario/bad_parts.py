@@ -24,21 +24,21 @@ PARTS: list[Row] = [
         "part list",
         turn("reply: [42]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, use, got 42",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, native, error, auto, use, got 42",
         ],
     ),
     (
         "part none",
         part("split: words"),
         [
-            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, use; found the keys split",
+            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, native, error, auto, use; found the keys split",
         ],
     ),
     (
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, use; found no keys",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, native, error, auto, use; found no keys",
         ],
     ),
     (
@@ -196,6 +196,20 @@ PARTS: list[Row] = [
         ],
     ),
     (
+        "native api",
+        part("native: {type: STATE_SNAPSHOT, snapshot: 1}"),
+        [
+            "3:12: turns[0].reply: needs the key 'api'",
+        ],
+    ),
+    (
+        "native without a type",
+        part("native: {delta: []}, api: agui"),
+        [
+            "3:21: turns[0].reply.native: needs the key 'type', one of STATE_SNAPSHOT, STATE_DELTA, STEP_STARTED, STEP_FINISHED, ACTIVITY_SNAPSHOT, ACTIVITY_DELTA, CUSTOM, RAW, MESSAGES_SNAPSHOT, TOOL_CALL_RESULT, SUBAGENT_STARTED, SUBAGENT_FINISHED, SUBAGENT_ERROR, RUN_FINISHED",
+        ],
+    ),
+    (
         "frame two",
         part("frame: {raw: x, comment: y}, api: chat"),
         [
@@ -274,7 +288,7 @@ PARTS: list[Row] = [
         "use among interleaved parts",
         part("interleaved: [{use: a}], order: [0]"),
         [
-            "3:27: turns[0].reply.interleaved[0]: must be one of text, reasoning, refusal, tool, server_tool, image, audio, frame; found 'use'",
+            "3:27: turns[0].reply.interleaved[0]: must be one of text, reasoning, refusal, tool, server_tool, image, audio, frame, native; found 'use'",
         ],
     ),
     (

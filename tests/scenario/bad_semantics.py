@@ -449,6 +449,52 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "native of an API without any",
+        part("native: {type: STATE_SNAPSHOT, snapshot: 1}, api: chat"),
+        [
+            "3:21: turns[0].reply.native: is a part that OpenAI Chat Completions does not have; send an event as it is with 'frame'",
+        ],
+    ),
+    (
+        "native key",
+        part("native: {type: STEP_STARTED, stepname: 5}, api: agui"),
+        [
+            "3:21: turns[0].reply.native: needs the key 'stepName'",
+            "3:52: turns[0].reply.native.stepname: unknown key 'stepname'; did you mean 'stepName'?",
+        ],
+    ),
+    (
+        "native values",
+        part(
+            "native: {type: STATE_DELTA, delta: [{op: ad}, {op: add, path: x, value: 1}]}, api: agui"
+        ),
+        [
+            "3:54: turns[0].reply.native.delta[0].op: must be one of add, remove, replace, move, copy, test, got \"ad\"; did you mean 'add'?",
+            "3:75: turns[0].reply.native.delta[1].path: must be a JSON Pointer, which begins with '/', got 'x'",
+        ],
+    ),
+    (
+        "native end of a run",
+        part("native: {type: RUN_FINISHED, outcome: {type: interrupt, interrupts: []}}, api: agui"),
+        [
+            "3:81: turns[0].reply.native.outcome.interrupts: must not be empty",
+        ],
+    ),
+    (
+        "native usual end of a run",
+        part("native: {type: RUN_FINISHED}, api: agui"),
+        [
+            "3:21: turns[0].reply.native: needs the key 'outcome' or 'result'; the usual end of a run is sent by itself",
+        ],
+    ),
+    (
+        "native file",
+        part("native: {file: a.txt}, api: agui"),
+        [
+            "3:28: turns[0].reply.native.file: names the file 'a.txt', and this text is in no folder",
+        ],
+    ),
+    (
         "frame foreign",
         "scenario: a\napis: [chat]\nturns:\n  - reply: {frame: {data: x}, api: agui}\n",
         [

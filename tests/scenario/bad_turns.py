@@ -163,7 +163,7 @@ TURNS: list[Row] = [
         "interleaved pause",
         turn("reply: {interleaved: [{text: a}, {pause: 1s}], order: [0]}"),
         [
-            "3:38: turns[0].reply.interleaved[1]: must be one of text, reasoning, refusal, tool, server_tool, image, audio, frame; found 'pause'",
+            "3:38: turns[0].reply.interleaved[1]: must be one of text, reasoning, refusal, tool, server_tool, image, audio, frame, native; found 'pause'",
         ],
     ),
     (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from mockllm.core.errors import MockLLMError, Problem, UsageError
 from mockllm.scenario.load import Loading
@@ -48,7 +49,18 @@ def _fault_mistakes(scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
     return fault_mistakes(scenario)
 
 
-VOCABULARY = Vocabulary(_apis, _places, quirk_problem, _fault_mistakes)
+def _native_mistakes(api: str, value: Any) -> Iterable[tuple[KeyPath, str]]:
+    from mockllm.wire.protocols import PROTOCOLS
+    from mockllm.wire.protocols.native import by_key
+
+    known = PROTOCOLS[api].native
+    if known:
+        return by_key("type", known)(value)
+    title = PROTOCOLS[api].address.title
+    return [((), f"is a part that {title} does not have; send an event as it is with 'frame'")]
+
+
+VOCABULARY = Vocabulary(_apis, _places, quirk_problem, _fault_mistakes, _native_mistakes)
 """The names in `PROTOCOLS` and `QUIRKS`, both imported when they are first needed."""
 
 

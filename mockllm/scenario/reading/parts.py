@@ -6,12 +6,13 @@ parts after it stay right; `check` skips it.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.jsontext import compact
+from mockllm.core.jsontext import compact, is_object
 from mockllm.core.text import similar_names
 from mockllm.core.tokens_and_fragments import RandomSplit, Split
 from mockllm.scenario.part_model import (
@@ -25,6 +26,7 @@ from mockllm.scenario.part_model import (
     ImagePart,
     InterleavedPart,
     Member,
+    NativePart,
     ParallelPart,
     PausePart,
     ReasoningPart,
@@ -46,6 +48,7 @@ from mockllm.scenario.reading.values import (
     fields,
     integer,
     is_null,
+    json_mapping,
     json_value,
     keys,
     line,
@@ -260,6 +263,30 @@ def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
     return None
 
 
+def _native(node: Node, findings: Findings) -> Any:
+    """A JSON object, or `{file: NAME}`: that of a file beside the YAML."""
+    if not isinstance(node, Mapping) or list(node.entries) != ["file"]:
+        return json_mapping(node, findings)
+    text = text_of_file(node.entries["file"], findings)
+    if text is None or is_object(text):
+        return text
+    findings.add(node, "names a file that must have a JSON object")
+    return None
+
+
+def _check_native(value: NativePart, node: Mapping, findings: Findings) -> None:
+    """Adds the mistakes of a native part, each at its key."""
+    written = json.loads(value.value) if isinstance(value.value, str) else value.value
+    for path, message in findings.vocabulary.native_mistakes(value.api, written):
+        place: Node = node.entries["native"]
+        for key in path:
+            if isinstance(place, Mapping) and key in place.entries:
+                place = place.entries[str(key)]
+            elif isinstance(place, Sequence) and isinstance(key, int):
+                place = place.items[key]
+        findings.add(place, message)
+
+
 def _tool(node: Node, findings: Findings) -> ToolPart:
     """A member of `parallel`: a tool call and nothing else."""
     if isinstance(node, Mapping) and "tool" not in node.entries:
@@ -299,7 +326,8 @@ def _interleaved_member(node: Node, findings: Findings) -> Member:
     return member if isinstance(member, Member) else BROKEN
 
 
-_MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "image", "audio", "frame")
+_STREAMED = ("text", "reasoning", "refusal", "tool", "server_tool", "image", "audio")
+_MEMBERS = (*_STREAMED, "frame", "native")
 _calls = listing(integer(0), "call numbers, from 0")
 
 PARTS: dict[str, tuple[Table, Callable[..., AnyPart]]] = {
@@ -335,6 +363,10 @@ PARTS: dict[str, tuple[Table, Callable[..., AnyPart]]] = {
         table("frame_part", frame=_frame),
         lambda frame, api, first=False: FramePart(api=api, first=first, **frame),
     ),
+    "native": (
+        table("native_part", native=_native),
+        lambda native, api: NativePart(api, native),
+    ),
     "error": (table("error_part", error=error), ErrorPart),
     "auto": (table("auto_part", auto=_auto), lambda auto: auto),
 }
@@ -361,6 +393,8 @@ def part(node: Node, findings: Findings) -> AnyPart:
     value = make(**kind.arguments(values))
     if isinstance(value, ToolPart):
         return _check_name(value, node, findings)
+    if isinstance(value, NativePart):
+        _check_native(value, node, findings)
     if isinstance(value, (ParallelPart, InterleavedPart)) and len(findings.found) > before:
         # The fragments of a broken member cannot be counted, so `order` cannot be checked.
         return replace(value, order=())

@@ -34,12 +34,14 @@ class Vocabulary:
         places: the places of an API at which a service may add fields.
         quirk_problem: why there is no quirk with this name; None where there is one.
         fault_mistakes: the faults of a scenario that cannot strike: where each is, and why.
+        native_mistakes: what is wrong with a part in the form of an API: where in it, and why.
     """
 
     apis: Callable[[], tuple[str, ...]] = tuple
     places: Callable[[str], tuple[str, ...]] = lambda _: ()
     quirk_problem: Callable[[str], str | None] = lambda _: None
     fault_mistakes: Callable[[Scenario], Iterable[tuple[KeyPath, str]]] = lambda _: ()
+    native_mistakes: Callable[[str, Any], Iterable[tuple[KeyPath, str]]] = lambda _api, _value: ()
 
 
 T = TypeVar("T")

@@ -50,6 +50,7 @@ from mockllm.wire.protocols.records import (
 if TYPE_CHECKING:
     from mockllm.core.quotas import Excess, Level
     from mockllm.wire.protocols.jobs import JobCall, JobReply
+    from mockllm.wire.protocols.native import Shape
     from mockllm.wire.protocols.sockets import SocketConversation, SocketExchange
 
 EPOCH = 1767225600
@@ -333,6 +334,7 @@ class WireProtocol:
         with_sequence_numbers: frames with the numbers that they have after so many others; None if
             the events of the API have no numbers.
         sdk: the types of answers in the SDK of the service; None if it has none.
+        native: the parts that only this API has, by their `type`.
     """
 
     address: Address
@@ -376,6 +378,7 @@ class WireProtocol:
     quota_error: Callable[[Target, Excess], RequestError] | None = None
     with_sequence_numbers: Callable[[list[Frame], int], list[Frame]] | None = None
     sdk: SdkTypes | None = None
+    native: Mapping[str, Shape] = field(default_factory=dict)
     socket: Callable[[], SocketConversation] | None = None
     exchanges: (
         Callable[[Sequence[tuple[bool, bytes]]], tuple[list[SocketExchange], list[int]]] | None

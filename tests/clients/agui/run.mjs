@@ -9,7 +9,7 @@
 // until it makes no more calls, or after `maxRuns` runs.
 //
 // Prints one line of JSON: {runs: [{text, reasoning, calls, usage, error}], text, calls, errors,
-// warnings, messages}.
+// warnings, messages, state, outcome of the last run}.
 import { HttpAgent } from "@ag-ui/client";
 
 const warnings = [];
@@ -23,6 +23,7 @@ Object.assign(job, JSON.parse(Buffer.concat(chunks).toString("utf8")));
 const agent = new HttpAgent({ url: process.argv[2], threadId: "thread_of_test" });
 const runs = [];
 let ids = 0;
+let outcome = null;
 
 const callsOf = (messages) => messages.flatMap((message) => message.toolCalls ?? []);
 const textOf = (messages, role) =>
@@ -35,7 +36,10 @@ async function runOnce() {
   const run = { error: null, usage: null };
   const subscriber = {
     onRunErrorEvent: ({ event }) => void (run.error = event.message),
-    onRunFinishedEvent: ({ event }) => void (run.usage = event.usage ?? null),
+    onRunFinishedEvent: ({ event }) => {
+      run.usage = event.usage ?? null;
+      outcome = event.outcome ?? null;
+    },
   };
   let newMessages = [];
   try {
@@ -82,5 +86,7 @@ const result = {
   errors: runs.map((run) => run.error).filter((error) => error !== null),
   warnings,
   messages: agent.messages,
+  state: agent.state,
+  outcome,
 };
 process.stdout.write(`${JSON.stringify(result)}\n`);

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.errors import RequestError, WireError
 from mockllm.core.events import Cite, StreamError
+from mockllm.core.jsontext import compact
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
@@ -92,7 +93,19 @@ own_frames = st.sampled_from(
         sse.Frame("{}", event="nothing"),
     ]
 )
-frames = st.builds(Opaque, st.sampled_from(["agui", "agui", "chat"]), own_frames)
+native_parts = st.sampled_from(
+    [
+        {"type": "STEP_FINISHED", "stepName": "plan"},
+        {"type": "CUSTOM", "name": "x", "value": None},
+        {"type": "STATE_SNAPSHOT", "snapshot": None, "metadata": {}},
+        {"type": "ACTIVITY_SNAPSHOT", "activityType": "PLAN", "content": {}, "messageId": "a1"},
+        {"type": "ACTIVITY_DELTA", "activityType": "PLAN", "patch": [], "messageId": "a1"},
+        {"type": "TOOL_CALL_RESULT", "toolCallId": "c1", "content": "21C", "messageId": "r1"},
+        {"type": "SUBAGENT_STARTED", "subagentRunId": "s1", "name": "searcher"},
+        {"type": "SUBAGENT_FINISHED", "subagentRunId": "s1"},
+    ]
+).map(lambda value: Opaque("agui", sse.Frame(compact(value)), native=True))
+frames = st.builds(Opaque, st.sampled_from(["agui", "agui", "chat"]), own_frames) | native_parts
 signed_calls = st.builds(
     lambda call, signature: replace(call, signature=signature),
     strategies.tool_calls(),

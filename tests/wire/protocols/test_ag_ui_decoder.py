@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mockllm.core.events import Frame, StreamError
+from mockllm.core.jsontext import compact
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.wire.protocols.ag_ui.decoder import _HANDLERS, Decoder
 from mockllm.wire.protocols.ag_ui.protocol import PROTOCOL
@@ -26,6 +27,11 @@ def frame(value: Json) -> Frame:
 def read(*values: Json) -> Turn:
     """The turn of a stream of events."""
     return decode_turn(PROTOCOL, map(frame, values))[0]
+
+
+def native(value: Json) -> Opaque:
+    """The native part of an event."""
+    return Opaque("agui", Frame(compact(value)), native=True)
 
 
 def message(id: str, *texts: str, kind: str = "TEXT") -> list[Json]:
@@ -121,7 +127,7 @@ def test_results_of_tools_that_the_agent_ran() -> None:
     end = {"type": "TOOL_CALL_END", "toolCallId": "c1"}
     result = {"type": "TOOL_CALL_RESULT", "messageId": "t1", "toolCallId": "c1", "content": "21C"}
     decoded = read(START, call, end, result, *message("m1", "21C"), END)
-    assert decoded.parts == (ToolCall("f", "c1"), Opaque("agui", frame(result)), Text(("21C",)))
+    assert decoded.parts == (ToolCall("f", "c1"), native(result), Text(("21C",)))
 
 
 def test_several_runs_are_one_answer() -> None:
@@ -149,11 +155,14 @@ def test_error_after_the_end() -> None:
     assert read(START, END, failed) == Turn(error=StreamError("late", None, "x"))
 
 
-def test_run_with_a_result_keeps_its_frame() -> None:
-    """A result, an interrupt and a cancellation are kept; a plain success leaves no frame."""
+def test_run_with_a_result_is_a_native_part() -> None:
+    """A result, an interrupt and a cancellation are kept, without the ids of the run; a plain
+    success leaves no part, and the end of another run keeps its ids in a frame."""
     for extra in ({"result": 1}, {"outcome": {"type": "cancelled"}}):
         decoded = read(START, {**END, **extra})
-        assert decoded == Turn((Opaque("agui", frame({**END, **extra})),), "stop")
+        assert decoded == Turn((native({"type": "RUN_FINISHED", **extra}),), "stop")
+        other = {**END, "runId": "other", **extra}
+        assert read(START, other) == Turn((Opaque("agui", frame(other)),), "stop")
     success = {"outcome": {"type": "success", "pendingToolCallIds": []}, "result": None}
     assert read(START, {**END, **success}) == Turn((), "stop")
 

@@ -42,6 +42,7 @@ from mockllm.scenario.part_model import (
     ImagePart,
     InterleavedPart,
     Member,
+    NativePart,
     ParallelPart,
     PausePart,
     ReasoningPart,
@@ -154,6 +155,9 @@ class _Resolver:
         match part:
             case FramePart():
                 return Opaque(part.api, frame_of(part))
+            case NativePart(api=api, value=value):
+                text = value if isinstance(value, str) else compact(value)
+                return Opaque(api, Frame(text), native=True)
             case TextPart():
                 cites = tuple(map(_cite, part.citations))
                 cut = self._cut(part.text, part.rule(None))
@@ -188,7 +192,7 @@ class _Resolver:
         return fragments(text, rule, self._seed("split", len(self._parts)))
 
     def _every(self, part: Member) -> int:
-        if isinstance(part, FramePart):
+        if isinstance(part, FramePart | NativePart):
             return 0
         for every in (part.every, self._timing.every, self._defaults.every):
             if every is not None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.errors import MockLLMError, Problem, RequestError, ScenarioError, WireError
-from mockllm.core.events import Cite, Frame, Token
+from mockllm.core.events import Cite, Token
 from mockllm.core.jsontext import is_object
 from mockllm.core.request import Request
 from mockllm.core.timeline import expand
@@ -48,6 +48,7 @@ from mockllm.scenario.part_model import (
     ImagePart,
     MediaSource,
     Member,
+    NativePart,
     PausePart,
     ReasoningPart,
     RefusalPart,
@@ -175,7 +176,7 @@ def _member(part: Part, used: set[str]) -> Member:
         case Media():
             return _media(part)
         case Opaque():
-            return _frame(part.api, part.frame)
+            return _opaque(part)
 
 
 def _token(token: Token) -> TokenSpec:
@@ -238,10 +239,13 @@ def _id(id: str) -> str | None:
     return id if id and len(id.splitlines()) == 1 else None
 
 
-def _frame(api: str, frame: Frame) -> FramePart:
+def _opaque(part: Opaque) -> FramePart | NativePart:
+    api, frame = part.api, part.frame
     data: object = frame.data
     if frame.data is not None and frame.data[:1] in ("{", "["):
         data = readable(frame.data)
+    if part.native and isinstance(data, dict):
+        return NativePart(api, data)
     return FramePart(api, data, frame.event, frame.id, frame.retry, frame.comment, frame.raw)
 
 

@@ -5,9 +5,9 @@ https://docs.ag-ui.com/concepts/events
 Events are read by their JSON `type`. Messages may lack their start or their end; a `*_CHUNK` event
 is a start and its content; the `THINKING_*` events of versions before 1.0 are reasoning. The runs
 of one stream are one answer, with the end of the last run (an error in any of them is the answer's
-error). Events without a neutral form are kept as `Raw`: steps, state, snapshots, activities,
-results of tools that the agent ran itself, comments, messages of other roles, and the end of a run
-with a result or an interrupt.
+error). Events without a neutral form are kept as `Raw`. Steps, state, snapshots, activities,
+subagents, results of tools that the agent ran itself, and the end of a run with a result or an
+interrupt are native parts (`native`); comments and messages of other roles are frames.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.wire.protocols.ag_ui import API
+from mockllm.wire.protocols.ag_ui.native import NATIVE
 from mockllm.wire.protocols.ag_ui.objects import event_in, read_usage
 from mockllm.wire.protocols.base import dumps, no_body
-from mockllm.wire.protocols.records import Fields
+from mockllm.wire.protocols.native import native_event
+from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import string
 
 Kind = Literal["text", "reasoning", "call"]
@@ -48,6 +50,7 @@ class Assembly:
     def __init__(self) -> None:
         self.complete = False
         self.called = False
+        self.runs: list[tuple[object, object]] = []
         self.parts: dict[tuple[Kind, str], Part] = {}
         self.others: set[str] = set()
         self._latest: dict[Kind, Part] = {}
@@ -113,11 +116,19 @@ class Decoder:
         if value is None:
             return [self._raw(frame)]
         events = _HANDLERS.get(value["type"], _unknown)(self._assembly, value)
-        return [self._raw(frame) if event is None else event for event in events]
+        return [self._other(frame, value) if event is None else event for event in events]
 
     def close(self) -> list[ev.Event]:
         """The ends of parts that are still open when the stream ends."""
         return list(self._assembly.close_all())
+
+    def _other(self, frame: Frame, value: Json) -> ev.Raw:
+        """An event that is no text, reasoning or call: a native part, if it is of a known shape."""
+        key, runs = self._assembly.new_key(), self._assembly.runs
+        if value["type"] == "RUN_FINISHED" and runs == [_ids(value)]:
+            made = ("threadId", "runId", "usage")  # by the encoder, for the run that is asked for
+            value = {name: field for name, field in value.items() if name not in made}
+        return native_event(key, API, value, NATIVE) or ev.Raw(key, API, frame)
 
     def _raw(self, frame: Frame) -> ev.Raw:
         return ev.Raw(self._assembly.new_key(), API, frame)
@@ -153,7 +164,12 @@ def _nothing(assembly: Assembly, value: Fields) -> _Events:
 
 def _run_started(assembly: Assembly, value: Fields) -> _Events:
     assembly.complete = False  # the client accepts several runs in one stream
+    assembly.runs.append(_ids(value))
     yield ev.Start(string(value.get("runId")))
+
+
+def _ids(value: Fields) -> tuple[object, object]:
+    return value.get("threadId"), value.get("runId")
 
 
 def _run_finished(assembly: Assembly, value: Fields) -> _Events:

@@ -24,7 +24,7 @@ from mockllm.wire.protocols.ag_ui.objects import (
     message_prefix,
     write_usage,
 )
-from mockllm.wire.protocols.base import Reply
+from mockllm.wire.protocols.base import Reply, dumps
 from mockllm.wire.protocols.custom_calls import function
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import string
@@ -43,10 +43,26 @@ class Encoder:
         self._ids: dict[int, str] = {}
         self._sent: dict[int, int] = {}
         self._parent: str | None = None
+        self._subagents: list[str] = []
+        self._owners: dict[int, str] = {}
         self._over = False
 
     def encode(self, event: ev.Event) -> list[Frame]:
-        """The frames of one event, in order."""
+        """The frames of one event, in order. What begins while a subagent runs is its work, and all
+        events of it name the subagent."""
+        part = getattr(event, "part", None)
+        if part is None or isinstance(event, ev.Raw):
+            return self._frames(event)
+        if part not in self._ids and self._subagents:
+            self._owners.setdefault(part, self._subagents[-1])
+        owner, frames = self._owners.get(part), self._frames(event)
+        if owner is None:
+            return frames
+        return [
+            Frame(dumps({**(event_in(frame) or {}), "subagentRunId": owner})) for frame in frames
+        ]
+
+    def _frames(self, event: ev.Event) -> list[Frame]:
         match event:
             case ev.Start():
                 return [self._run("RUN_STARTED", parentRunId=self._options.parent_run_id)]
@@ -60,8 +76,8 @@ class Encoder:
                 return self._arguments(event)
             case ev.PartEnd():
                 return self._close(event.part)
-            case ev.Raw(api=api, frame=frame) if api == API:
-                return self._raw(frame)
+            case ev.Raw(api=api, frame=frame, native=native) if api == API:
+                return self._native(frame) if native else self._raw(frame)
             case ev.Finish() | ev.StreamError() if not self._over:
                 return [self._end(event)]
         return []
@@ -131,6 +147,26 @@ class Encoder:
                     frame_of("REASONING_END", messageId=id),
                 ]
         return [frame_of("TEXT_MESSAGE_END", messageId=id)]
+
+    def _native(self, frame: Frame) -> list[Frame]:
+        """The event of a native part, with the ids that the part leaves out."""
+        value = event_in(frame) or {}
+        match value.get("type"):
+            case "RUN_FINISHED":
+                self._over = True
+                usage = write_usage(self._turn.usage, self._reply.model)
+                return [self._run(**value, usage=usage)]
+            case "TOOL_CALL_RESULT" if "messageId" not in value:
+                value["messageId"] = self._message()
+            case "ACTIVITY_SNAPSHOT" | "ACTIVITY_DELTA" if "messageId" not in value:
+                # One message for all events of an activity, and another one in each run.
+                value["messageId"] = f"{self._prefix}_{value['activityType']}"
+            case "SUBAGENT_STARTED":
+                self._subagents.append(value["subagentRunId"])
+            case "SUBAGENT_FINISHED" | "SUBAGENT_ERROR":
+                ended = value["subagentRunId"]
+                self._subagents = [id for id in self._subagents if id != ended]
+        return [Frame(dumps(value))]
 
     def _raw(self, frame: Frame) -> list[Frame]:
         type = string((event_in(frame) or {}).get("type"))

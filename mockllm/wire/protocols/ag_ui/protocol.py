@@ -9,6 +9,7 @@ from mockllm.wire.protocols.ag_ui.created import create
 from mockllm.wire.protocols.ag_ui.decoder import Decoder, decode_body
 from mockllm.wire.protocols.ag_ui.encoder import Encoder, encode_body
 from mockllm.wire.protocols.ag_ui.errors import error_body, error_headers, headers
+from mockllm.wire.protocols.ag_ui.native import NATIVE
 from mockllm.wire.protocols.ag_ui.objects import ENDINGS, Options
 from mockllm.wire.protocols.ag_ui.request import options, parse
 from mockllm.wire.protocols.base import WireProtocol
@@ -63,5 +64,6 @@ PROTOCOL = WireProtocol(
         "stop": ("RUN_FINISHED", "success"),
         "tool_calls": ("RUN_FINISHED", "success", "stop"),
     },
+    native=NATIVE,
     sdk=records.SdkTypes("ag-ui-protocol", "ag_ui.core:Event", "ag_ui.core:Event"),
 )

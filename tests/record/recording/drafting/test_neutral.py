@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.core.turn import Opaque, ToolCall
+from mockllm.core.turn import Opaque, TokenUsage, ToolCall
 from mockllm.play.matching.conversation import Selection
 from mockllm.play.replay.compilation.compiler import Replayer
 from mockllm.play.replay.compilation.http_answer import http_error_answer
@@ -16,12 +16,14 @@ from mockllm.play.tapes.captured import detect_api, request_of
 from mockllm.play.tapes.recorded_turn import recorded_turn
 from mockllm.record.importers.file_formats import files
 from mockllm.record.importers.reading import Unread
+from mockllm.record.recording.drafting.draft import with_files
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.record.recording.drafting.turns import draft_turn
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, Recorded, Scenario
-from mockllm.scenario.part_model import PausePart
+from mockllm.scenario.part_model import NativePart, PausePart
 from mockllm.wire.framing.sse import decode
+from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.decoding import decode_turn
 from tests.cases import for_all
 from tests.corpus import CORPUS, needs_corpus, read, recorded_files
@@ -443,3 +445,45 @@ def test_every_turn_is_what_its_tape_decodes_to(kind):
         assert content(resolved) == content(taped), answer.source
         count += 1
     assert count > 80
+
+
+RUN = {"threadId": "t", "runId": "r"}
+WITH_STATE = [
+    {"type": "RUN_STARTED", **RUN},
+    {"type": "STATE_SNAPSHOT", "snapshot": {"todos": []}},
+    {"type": "TEXT_MESSAGE_START", "messageId": "m1", "role": "assistant"},
+    {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m1", "delta": "May I?"},
+    {"type": "TEXT_MESSAGE_END", "messageId": "m1"},
+    {"type": "CUSTOM", "name": "pixels", "value": "A" * 600},
+    {
+        "type": "RUN_FINISHED",
+        **RUN,
+        "outcome": {"type": "interrupt", "interrupts": [{"id": "i1", "reason": "approval"}]},
+    },
+]
+
+
+def test_events_of_a_recorded_agent_are_native_parts():
+    """They are written as a person would write them, a long value in a file; loaded again and
+    played without the tape, they are the events that were recorded."""
+    request = {**RUN, "messages": [{"id": "u1", "role": "user", "content": "Hi"}]}
+    chunks = [b"data: %b\n\n" % json.dumps(event).encode() for event in WITH_STATE]
+    asked = json.dumps(request).encode()
+    recorded = exchange(asked, chunks, url="http://agents.test/agui")
+    protocol, _, turn = drafted(recorded)
+    spec, stored = with_files(turn.spec, lambda ending: f"one.1{ending}")
+    native = [part.value for part in spec.reply if isinstance(part, NativePart)]
+    assert native[::2] == [
+        {"type": "STATE_SNAPSHOT", "snapshot": {"todos": []}},
+        {"type": "RUN_FINISHED", "outcome": WITH_STATE[-1]["outcome"]},
+    ]
+    text = dump(Scenario("one", (replace(spec, recorded=None),), match=Match(anything=True)))
+    assert "      - native:\n          file: one.1.txt\n        api: agui\n" in text
+    (scenario,) = loads(text, "one.yaml", stored.__getitem__)
+    options = protocol.options(request_of(recorded, detect_api(recorded)))
+    reply = Reply("seed", "0" * 40, "m", options, TokenUsage(0, 0))
+    played = protocol.encode_body(resolve(scenario, 0, "agui"), reply)["events"]
+    for event in played:
+        if "messageId" in event:
+            event["messageId"] = "m1"
+    assert played == WITH_STATE

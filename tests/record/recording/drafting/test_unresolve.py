@@ -21,7 +21,7 @@ from mockllm.wire.framing.sse import decode
 from mockllm.wire.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.corpus import corpus_recordings, needs_corpus
-from tests.strategies import every_part, json_values, opaques, tool_calls, turns
+from tests.strategies import every_part, json_values, natives, opaques, tool_calls, turns
 from tools.corpus import decode_turn
 
 
@@ -38,9 +38,10 @@ def yaml_of(turn: Turn) -> str:
     return "\n".join(line[4:] for line in lines[2:])
 
 
-@given(turns(every_part | opaques | tool_calls(well_formed=False)))
+@given(turns(every_part | opaques | natives | tool_calls(well_formed=False)))
 def test_every_turn_survives(turn: Turn) -> None:
-    """Parts, tokens, endings and frames are the same; fragments and times are not written."""
+    """Parts, native ones, tokens, endings and frames are the same; fragments and times are not
+    written."""
     assert again(turn) == turn.whole()
     spec = unresolve(writable(turn))
     assert spec.timing is None

@@ -41,6 +41,8 @@ class _Decoded:
                 yield replace(event, part=self._key(event.part), summary=False)
             case ev.ToolStart() | ev.ToolArgs() | ev.Signature() if self._is_sent(event):
                 yield replace(event, part=self._key(event.part))
+            case ev.Raw(native=True, api=api, frame=frame) if api == API:
+                yield ev.Raw(self._key(("native", event.part)), API, frame, native=True)
             case ev.Raw(api=api, frame=frame) if api == API:
                 for decoded in self._frames.decode(frame):
                     yield self._renumbered(decoded)
