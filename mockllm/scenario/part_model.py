@@ -332,7 +332,12 @@ def tool_parts(reply: Iterable[AnyPart]) -> Iterator[ToolPart]:
 
 
 def frame_apis(reply: Iterable[AnyPart]) -> set[str]:
-    """The protocols of the frames and native parts of a reply."""
+    """The protocols of the frames that a reply sends unchanged."""
+    return {part.api for part in members(reply) if isinstance(part, FramePart)}
+
+
+def apis_written_out(reply: Iterable[AnyPart]) -> set[str]:
+    """The protocols in whose own form something of a reply is written: frames and native parts."""
     return {part.api for part in members(reply) if isinstance(part, FramePart | NativePart)}
 
 

@@ -19,7 +19,7 @@ from mockllm.checking.outcome import (
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.scenario.model import Api, TurnSpec, UsageSpec
 from mockllm.scenario.model import ExpectedOutcome as Expected
-from mockllm.scenario.part_model import frame_apis
+from mockllm.scenario.part_model import apis_written_out
 from mockllm.wire.protocols import PROTOCOLS
 
 
@@ -48,8 +48,9 @@ def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
 
 
 def _opaque(turn: Turn, spec: TurnSpec, api: Api) -> tuple[str, ...] | NotKept:
-    """The signatures of a turn. Those in frames are known only from `expect.opaque`."""
-    if api in frame_apis(spec.reply):
+    """The signatures of a turn. Those in frames and native parts are known only from
+    `expect.opaque`."""
+    if api in apis_written_out(spec.reply):
         return NOT_KEPT
     signed = (part for part in turn.parts if isinstance(part, Text | Reasoning | ToolCall))
     return tuple(part.signature for part in signed if part.signature)

@@ -10,7 +10,7 @@ from mockllm.checking.judging.difference import Difference, complete_finishes, p
 from mockllm.checking.judging.stream_reading import names_what_is_passed_over
 from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.policy import Policy
-from mockllm.scenario.part_model import TextPart, frame_apis
+from mockllm.scenario.part_model import TextPart, apis_written_out
 
 _NULL = re.compile("NoneType|^KeyError|null|undefined", re.IGNORECASE)
 """The message of an exception on a value that is null or missing."""
@@ -148,7 +148,7 @@ def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
     comments = turn.wire is not None and turn.wire.comments is not None
     if comments:
         found.append("framing-read")
-    if frame_apis(turn.reply):
+    if apis_written_out(turn.reply):
         found.append("unknown-event")
     calls = case.expected.tool_calls
     if case.malformed:

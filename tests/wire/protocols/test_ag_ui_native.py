@@ -41,11 +41,18 @@ CALL = {
     "encryptedValue": "c2ln",
     "metadata": {},
 }
+PARTS = [
+    {"type": "text", "id": "p1", "text": "21C", "metadata": 1},
+    {"type": "image", "source": {"type": "url", "value": "u", "mimeType": "image/png"}},
+    {"type": "audio", "source": {"type": "data", "value": "AAAA", "mimeType": "audio/wav"}},
+    {"type": "video", "source": {"type": "file", "value": "f", "provider": "p"}},
+    {"type": "document", "source": {"type": "url", "value": "u"}, "metadata": {}},
+]
 OF_MESSAGE = {"name": "n", "encryptedValue": "c2ln", "metadata": {}, "subagentRunId": "s1"}
 MESSAGES = [
     {"id": "1", "role": "user", "content": [{"type": "text", "text": "Hi"}], **OF_MESSAGE},
     {"id": "2", "role": "assistant", "content": "Hi", "toolCalls": [CALL], **OF_MESSAGE},
-    {"id": "3", "role": "tool", "content": "21C", "toolCallId": "c1", "error": "e"},
+    {"id": "3", "role": "tool", "content": PARTS, "toolCallId": "c1", "error": "e"},
     {"id": "4", "role": "system", "content": "Hi", **OF_MESSAGE},
     {"id": "5", "role": "developer", "content": "Hi", **OF_MESSAGE},
     {"id": "6", "role": "reasoning", "content": "Hm", "encryptedValue": "c2ln"},

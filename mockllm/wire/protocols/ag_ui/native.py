@@ -58,7 +58,18 @@ _PATCH = items(
 )
 """A JSON Patch (RFC 6902)."""
 
-_CONTENT = either(list, items(mapping), text)
+_SOURCES = {
+    "data": keys({"value": text, "mimeType": text}),
+    "url": keys({"value": text}, {"mimeType": text}),
+    "file": keys({"value": text}, {"provider": text, "mimeType": text}),
+}
+_OF_PARTS: _Shapes = {"id": text, "metadata": anything}
+_MEDIA = keys({"source": by_key("type", _SOURCES)}, _OF_PARTS)
+_PARTS = {
+    "text": keys({"text": text}, _OF_PARTS),
+    **dict.fromkeys(("image", "audio", "video", "document"), _MEDIA),
+}
+_CONTENT = either(list, items(by_key("type", _PARTS)), text)
 _CALL = keys(
     {"id": text, "function": keys({"name": text, "arguments": text})},
     {"type": one_of("function"), "encryptedValue": text, "metadata": mapping},
