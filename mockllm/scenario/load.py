@@ -99,9 +99,9 @@ class Loading:
             for parsed in nodes.documents(text, file):
                 count += 1
                 if self.warn is not None:
-                    from mockllm.scenario.reading.doubtful_text import cut_texts
+                    from mockllm.scenario.reading.doubtful_text import doubtful_texts
 
-                    for node, message in cut_texts(parsed.root, text.splitlines()):
+                    for node, message in doubtful_texts(parsed.root, text.splitlines()):
                         self.warn(_problem_at(file, node.mark, "", message))
                 if self.in_files and is_included(parsed.root):
                     included = parsed.root

@@ -35,6 +35,21 @@ def test_a_text_that_a_comment_cuts_is_warned_of(tmp_path, turn, rest):
     assert rest is None or (rest in found[0] and found[0].startswith("3:10: "))
 
 
+@pytest.mark.parametrize(
+    ("turn", "warning"),
+    [
+        ("{request: {user: /weather/i}, reply: Dry.}", "looked for with its slashes"),
+        ("{request: {user: /v1/chat}, reply: Dry.}", None),
+        ("reply: '{% if x %}Dry.{% endif %}'", "has '{% %}', which is sent as it stands"),
+    ],
+)
+def test_notations_of_other_languages_are_warned_of(tmp_path, turn, warning):
+    """A regular expression between slashes and a statement of a template are only text here."""
+    found = warnings(tmp_path, [turn])
+    assert len(found) == (warning is not None)
+    assert warning is None or warning in found[0]
+
+
 def test_what_yaml_1_1_cannot_load_is_warned_of(tmp_path):
     (found,) = warnings(tmp_path, ["reply: {tool: f, arguments: {sign: =}}"])
     assert found.startswith("1:1: a reader of YAML 1.1, such as PyYAML, cannot load this file (")

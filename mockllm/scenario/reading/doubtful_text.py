@@ -1,5 +1,6 @@
-"""Texts that YAML may not read as they are meant, for warnings: cut by a comment, or beyond what a
-reader of YAML 1.1 can load. Nothing is asked of them where scenarios are only served."""
+"""Texts that may not be read as they are meant, for warnings: cut by a comment, in the notation of
+another language, or beyond what a reader of YAML 1.1 can load. Nothing is asked of them where
+scenarios are only served."""
 
 from __future__ import annotations
 
@@ -12,11 +13,15 @@ from mockllm.scenario.reading.nodes import PARSER, Mapping, Node, Scalar, Sequen
 from mockllm.scenario.reading.values import scalar
 
 _PROSE = frozenset({"text", "reply", "reasoning", "refusal"})
+_CONDITIONS = frozenset({"user", "system", "contains"})
 
 
-def cut_texts(root: Node, lines: list[str]) -> Iterator[tuple[Scalar, str]]:
-    """The texts without quotes that one space and `#` end, each with a warning: what the model
-    says, and any other where no space follows, as in `issue #5`."""
+def doubtful_texts(root: Node, lines: list[str]) -> Iterator[tuple[Scalar, str]]:
+    """Texts that may be meant otherwise, each with a warning.
+
+    They are texts without quotes that one space and `#` end (what the model says, and any other
+    where no space follows, as in `issue #5`), conditions such as `/hi/i`, and replies with `{% %}`.
+    """
     seen: set[int] = set()
     left: list[tuple[str, Node]] = [("", root)]
     while left:
@@ -28,6 +33,14 @@ def cut_texts(root: Node, lines: list[str]) -> Iterator[tuple[Scalar, str]]:
             left += node.entries.items()
         elif isinstance(node, Sequence):
             left += ((key, item) for item in node.items)
+        elif key in _CONDITIONS and re.fullmatch(r"/[^/]+/[dgimsuy]*", node.value):
+            yield (
+                node,
+                f"{node.value[:40]!r} is looked for with its slashes; a regular expression is "
+                "{regex: ...}",
+            )
+        elif key in _PROSE and re.search(r"\{%.*%\}", node.value):
+            yield node, "has '{% %}', which is sent as it stands; templates have only {{ }}"
         elif node.plain and isinstance(scalar(node), str) and node.mark.line < len(lines):
             rest = lines[node.mark.line][node.mark.column + len(node.value) :]
             if re.match(" #" if key in _PROSE else r" #\S", rest):
