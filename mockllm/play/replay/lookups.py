@@ -33,6 +33,7 @@ from mockllm.wire.protocols.records import (
     FallbackRoute,
     Fields,
     JobState,
+    Json,
     StoredAnswers,
 )
 
@@ -101,8 +102,7 @@ class Lookups:
         if operation == "delete_response":
             call.session.drop_answer(id)
         request = recalled.request
-        whole = self._replayer.answer(recalled.selection, request, call.protocol)
-        answer: Fields = {**parse_object(whole.chunks[0].data), "id": id}
+        answer: Fields = self.body_of(recalled, call, id)
         background, state = call.protocol.background(request.body), "done"
         if background is not None:
             state = self._state(call, id, recalled, operation)
@@ -141,6 +141,11 @@ class Lookups:
         request = replace(recalled.request, stream=True)
         whole = self._replayer.answer(recalled.selection, request, call.protocol)
         return rest_of(whole, events)
+
+    def body_of(self, recalled: Recalled, call: ApiCall, id: str) -> Json:
+        """The body of an answer that is kept, not streamed, with the id that it was given."""
+        whole = self._replayer.answer(recalled.selection, recalled.request, call.protocol)
+        return {**parse_object(whole.chunks[0].data), "id": id}
 
     def recall(self, call: ApiCall, id: str) -> Recalled | None:
         """The request and the turn of the answer with an id; None where they are not, or no longer,

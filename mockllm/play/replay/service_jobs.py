@@ -4,19 +4,25 @@
 What a request made is that request, in the journal of the session. The requests of a batch are
 answered by the scenarios anew whenever that is looked up, in a session of their own: so each is the
 first try of its turn, and every process and every look-up have the same answers.
+
+The objects of a table (`ObjectKind`) are read in the same way: the request that made one, and those
+that changed it, whose number the session counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property, reduce
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache, reduce
 from itertools import chain
 from operator import or_
-from typing import Protocol
+from typing import Any, Protocol
 
 from mockllm.core.errors import RequestError
-from mockllm.core.http import TimedBytes
+from mockllm.core.http import Target, TimedBytes
 from mockllm.core.jsontext import json_bytes
+from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.play.matching.index import ScenarioIndex
 from mockllm.play.matching.route_selection import RouteRequest
@@ -24,15 +30,24 @@ from mockllm.play.replay.call import Answered, ApiCall, refuse
 from mockllm.play.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.play.replay.filling import played_turn
 from mockllm.play.replay.jobs import JobProgress, counters_of, delete_job, deletions_of, is_deleted
-from mockllm.play.replay.lookups import find_fallback
-from mockllm.play.replay.sessions.exchange import Exchange, Played
+from mockllm.play.replay.lookups import Lookups, find_fallback
+from mockllm.play.replay.sessions.exchange import Exchange, Played, not_kept_whole
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.replay.sessions.shortened_bodies import MAX_BODY
 from mockllm.scenario.route_model import JobSpec, Pending
+from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import Operation, WireProtocol, dumps
-from mockllm.wire.protocols.jobs import JobCall, JobReply, KeptRequest, WorkItem, WorkOutcome
-from mockllm.wire.protocols.records import JobState
-from mockllm.wire.protocols.route_matching import detect
+from mockllm.wire.protocols.jobs import (
+    JobCall,
+    JobReply,
+    KeptRequest,
+    ObjectKind,
+    ObjectRoute,
+    WorkItem,
+    WorkOutcome,
+)
+from mockllm.wire.protocols.records import Fields, JobState, Json
+from mockllm.wire.protocols.route_matching import detect, parse_query, path_target, route_pattern
 from mockllm.wire.protocols.values import json_value
 
 USUAL = Pending(polls=1)
@@ -49,6 +64,7 @@ class RequestPlayer(Protocol):
     served: ScenarioIndex
     speed: float
     fallback: bool
+    lookups: Lookups
 
     def play_without_plan(self, call: ApiCall) -> Answered: ...
 
@@ -63,12 +79,8 @@ def answer_job(call: ApiCall, operation: Operation, player: RequestPlayer) -> An
     """
     jobs = SessionJobs(call, player)
     sent = JobCall(jobs, call.target, call.headers, call.body, call.base)
-    if operation in _MAKING and len(call.body) > MAX_BODY:
-        raise RequestError(
-            f"The request has {len(call.body)} bytes, and mockllm keeps {MAX_BODY} bytes of one. "
-            "Send a smaller file or batch.",
-            status=413,
-        )
+    if operation in _MAKING:
+        _check_size(call.body)
     reply = call.protocol.jobs[operation](sent)
     played = Played(
         "played",
@@ -81,10 +93,19 @@ def answer_job(call: ApiCall, operation: Operation, player: RequestPlayer) -> An
     return Answered(_http_answer(reply), played)
 
 
+def _check_size(body: bytes) -> None:
+    if len(body) > MAX_BODY:
+        raise RequestError(
+            f"The request has {len(body)} bytes, and mockllm keeps {MAX_BODY} bytes of one. "
+            "Send a smaller file or batch.",
+            status=413,
+        )
+
+
 def _http_answer(reply: JobReply) -> HttpAnswer:
     body = reply.body
     data = body if isinstance(body, bytes) else json_bytes(dumps(body))
-    headers = {"content-type": reply.content_type, **CORS}
+    headers = {"content-type": reply.content_type, **CORS, **reply.headers}
     parts = [TimedBytes(0, data)] if data else []
     return bytes_answer(200, headers.items(), parts, streamed=False)
 
@@ -137,9 +158,170 @@ class SessionJobs:
         assert created is not None
         return SessionWork(self._call, self._player, id, created, items, self.settle)
 
+    # Objects of tables
+
+    def new_id(self, kind: ObjectKind) -> str:
+        """The id of a new object."""
+        return kind.prefix + self.new(kind.name)
+
+    def objects(self, kind: ObjectKind) -> Iterator[Json]:
+        """All objects of a kind that the session has, the latest first."""
+        if kind.is_answer is None:
+            ids = [kind.prefix + token for token in self.tokens(kind.name)]
+        else:
+            ids = list(dict.fromkeys(kept_answers(self._session, kind.name)))
+        self.expect(ids)
+        counters = [_changes_of(id) for id in ids]
+        self._session.expect((), counters)
+        numbers = [(key, self._session.add_to(key, 0)) for key in counters]
+        self._session.expect([f"{key} {n}" for key, count in numbers for n in range(count)], ())
+        yield from filter(None, (self.find_object(kind, id) for id in ids))
+
+    def find_object(self, kind: ObjectKind, id: str) -> Json | None:
+        if not id.startswith(kind.prefix) or self.is_deleted(id):
+            return None
+        made = self._session.answer(id)
+        if made is None:
+            return None
+        state = kind.make(self._call_of(made, id, 0, kind))
+        if state is None:
+            return None
+        changes = range(self._session.add_to(_changes_of(id), 0))
+        ids = [f"{_changes_of(id)} {number}" for number in changes]
+        self._session.expect(ids, ())
+        for number, changed in enumerate(map(self._session.answer, ids), 1):
+            if changed is not None:  # one that is counted and not there is being answered
+                sent = self._call_of(changed, id, number, kind)
+                route = _matching(kind, changed.received.method, changed.path.partition("?")[0])
+                assert route is not None
+                assert route[0].change is not None
+                state = route[0].change(state, sent)
+        return state
+
+    def answers(self, id: str) -> Iterator[tuple[float, Fields, Fields]]:
+        lookups = self._player.lookups
+        for answer_id in dict.fromkeys(kept_answers(self._session, id)):
+            recalled = lookups.recall(self._call, answer_id)
+            if recalled is not None and recalled.request.conversation == id:
+                body = lookups.body_of(recalled, self._call, answer_id)
+                yield recalled.exchange.received.at, body, recalled.request.body
+
+    def _call_of(self, exchange: Exchange, id: str, number: int, kind: ObjectKind) -> JobCall:
+        """The request of an exchange that made or changed an object."""
+        if exchange.body_size is not None:
+            raise not_kept_whole(id, exchange)
+        path, _, query = exchange.path.partition("?")
+        found = _matching(kind, exchange.received.method, path)
+        target = Target(query=parse_query(query)) if found is None else found[1]
+        made: Fields = {}
+        if exchange.scenario is not None:
+            lookups = self._player.lookups
+            recalled = lookups.recall(self._call, id)
+            made = {} if recalled is None else lookups.body_of(recalled, self._call, id)
+        headers, body, at = exchange.headers, exchange.body, exchange.received.at
+        return JobCall(self, target, headers, body, self._call.base, id, number, at, True, made)
+
 
 def _token(key: str, number: int) -> str:
     return derive(key, number)
+
+
+def _changes_of(id: str) -> str:
+    """The name of the counter of the changes of an object."""
+    return f"changes of {id}"
+
+
+def keep_answer(session: Session, of: str, id: str) -> None:
+    """Notes the id of an answer of a model among those of something, such as a conversation."""
+    number = session.add_to(f"answers of {of}")
+    session.keep_conversation(f"answers of {of} {number}", id)
+
+
+def kept_answers(session: Session, of: str) -> Iterator[str]:
+    """The ids of the answers that were noted, the latest first."""
+    for number in reversed(range(session.add_to(f"answers of {of}", 0))):
+        id = session.conversation(f"answers of {of} {number}")
+        if id is not None:
+            yield id
+
+
+@record
+class ObjectEndpoint:
+    """A route of objects, as the path of a request has it."""
+
+    protocol: WireProtocol
+    kind: ObjectKind
+    route: ObjectRoute
+    target: Target
+
+    def answer(self, call: ApiCall, player: RequestPlayer) -> Answered:
+        """The answer to a request of this place.
+
+        Raises:
+            RequestError: it is refused.
+        """
+        jobs, kind, route = SessionJobs(call, player), self.kind, self.route
+        target = replace(self.target, query=call.target.query)
+        sent = JobCall(jobs, target, call.headers, call.body, call.base, at=call.received_at)
+        answer_id = None
+        if route.does == "list":
+            state: Any = list(jobs.objects(kind))
+        elif route.does == "make":
+            _check_size(call.body)
+            kind.make(sent)  # before anything is counted
+            answer_id = jobs.new_id(kind)
+            sent = replace(sent, id=answer_id)
+            state = kind.make(sent)
+        else:
+            id = target.segments["id"]
+            sent = replace(sent, id=id if id.startswith(kind.prefix) else kind.prefix + id)
+            state = jobs.find_object(kind, sent.id)
+            if state is None:
+                raise kind.not_found(id)
+        if route.change is not None:
+            _check_size(call.body)
+            changes = _changes_of(sent.id)
+            number = call.session.add_to(changes, 0)
+            route.change(state, replace(sent, number=number + 1))  # before it is counted
+            number = call.session.add_to(changes)
+            answer_id, sent = f"{changes} {number}", replace(sent, number=number + 1)
+            state = route.change(state, sent)
+        if route.does == "delete":
+            jobs.delete(sent.id)
+        answer = route.answer(state, sent)
+        reply = answer if isinstance(answer, JobReply) else JobReply(answer)
+        played = Played("played", 200, api=self.protocol.name, answer_id=answer_id)
+        return Answered(_http_answer(reply), played)
+
+
+def find_place(method: str, path: str, owner: str | None = None) -> ObjectEndpoint | None:
+    """The route of objects for a path; None where there is none.
+
+    Args:
+        path: without the query; only its end counts.
+        owner: the API whose client sends the request; None where nothing says so.
+    """
+    for protocol in PROTOCOLS.values():
+        for kind in protocol.objects:
+            if owner == protocol.name or (owner is None and not kind.is_marked):
+                found = _matching(kind, method, path.rstrip("/"))
+                if found is not None:
+                    return ObjectEndpoint(protocol, kind, *found)
+    return None
+
+
+@lru_cache(maxsize=256)
+def _end(path: str) -> re.Pattern[str]:
+    return re.compile(route_pattern(path).pattern + r"\Z")
+
+
+def _matching(kind: ObjectKind, method: str, path: str) -> tuple[ObjectRoute, Target] | None:
+    for route in kind.routes:
+        if route.method == method:
+            match = _end(route.path).search(path)
+            if match is not None:
+                return route, path_target(match)
+    return None
 
 
 class SessionWork:

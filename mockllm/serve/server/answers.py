@@ -159,8 +159,43 @@ class Answers:
             is_job = endpoint is not None and endpoint.operation in endpoint.protocol.jobs
             if forward is not None or (endpoint is not None and not is_job):
                 return forward
-            answered = plain.answer_unmatched(player, sent)
+            answered = await self._answer_object(context, sent)
+            if answered is None:
+                answered = plain.answer_unmatched(player, sent)
         return plain.without_faults(_with_own_urls(arrival, answered), arrival.headers)
+
+    async def _answer_object(
+        self, context: RequestContext, request: RouteRequest
+    ) -> Answered | None:
+        """The answer to a request about objects that clients make; None where it is about none."""
+        place, arrival, player = (
+            self._sources.plain.find_object(request),
+            context.arrival,
+            context.player,
+        )
+        if place is None:
+            return None
+        target, base = Target(query=request.parameters), arrival.base
+        path, at = arrival.request.raw_path, arrival.clock - self._sources.began
+        call = ApiCall(
+            place.protocol,
+            target,
+            request.headers,
+            request.body,
+            context.session,
+            path,
+            at,
+            base,
+            self._time(arrival),
+        )
+        try:
+            if place.route.does != "make":
+                self._access.check(arrival.headers, "Look-ups of objects do")
+            return await self._deferred.play(
+                player, call.session, partial(place.answer, call, player)
+            )
+        except RequestError as error:
+            return refuse(place.protocol, error, Played(api=place.protocol.name))
 
     async def _forward_if_unmatched(self, context: RequestContext, proxy: Proxy) -> Chosen | None:
         """Forwards look-ups, and paths not known here, to the service, if there is one."""

@@ -26,6 +26,7 @@ from mockllm.play.replay.call import Answered, refuse
 from mockllm.play.replay.lookups import find_fallback
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.request_headers import FAULT_HEADER
+from mockllm.play.replay.service_jobs import ObjectEndpoint, find_place
 from mockllm.play.replay.sessions.exchange import Played
 from mockllm.serve.server.http.request_reading import Arrival
 from mockllm.wire.protocols import Protocols
@@ -238,10 +239,14 @@ class Routes:
         return RequestError(message, status=404, code="unknown_url")
 
 
+def _is_answered_by_fallback(method: str, path: str, owner: str | None) -> bool:
+    fallback = find_fallback(method, path, owner)
+    return fallback is not None or find_place(method, path, owner) is not None
+
+
 def _hint(method: str, path: str, body: bytes, owner: str | None) -> str:
     """A hint at why nothing answers a route."""
-    fallback = find_fallback(method, path, owner)
-    if fallback is not None:
+    if _is_answered_by_fallback(method, path, owner):
         return "no scenario has it, and --fallback auto would answer it"
     found = detect(method, path, body)
     if found.protocol is not None:
@@ -284,6 +289,13 @@ class PlainRoutes:
             return answered
         return replace(answered, played=replace(answered.played, missed="the route calls no model"))
 
+    def find_object(self, request: RouteRequest) -> ObjectEndpoint | None:
+        """The objects that a request is about; None where it is about none, and without the
+        fallback."""
+        if not self._fallback:
+            return None
+        return find_place(request.method, request.path, self._routes.owner(request.headers))
+
     def answer_unmatched(self, player: Player, request: RouteRequest) -> Answered:
         """The answer to a request that no scenario answers, and that is for no path of an API."""
         method, path, headers = request.method, request.path, request.headers
@@ -309,7 +321,7 @@ class PlainRoutes:
             )
             return refuse(shape, NoMatchError(message, status=404, code="no_scenario"))
         other = self._routes.not_allowed(method, path, headers)
-        if other is not None and fallback is None:
+        if other is not None and not _is_answered_by_fallback(method, path, owner):
             wrong_method, allowed = other
             return refuse(shape, wrong_method, Played(api=shape.name), [("allow", allowed)])
         unknown = refuse(shape, self._routes.unknown(method, path, request.body, owner))

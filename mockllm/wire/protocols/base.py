@@ -49,7 +49,7 @@ from mockllm.wire.protocols.records import (
 
 if TYPE_CHECKING:
     from mockllm.core.quotas import Excess, Level
-    from mockllm.wire.protocols.jobs import JobCall, JobReply
+    from mockllm.wire.protocols.jobs import JobCall, JobReply, ObjectKind
     from mockllm.wire.protocols.native import Shape
     from mockllm.wire.protocols.sockets import SocketConversation, SocketExchange
 
@@ -307,6 +307,7 @@ class WireProtocol:
         lookups: the operations besides `generate`.
         jobs: the operations that make jobs and follow them.
         fallback_routes: the routes that `--fallback auto` answers by itself.
+        objects: the kinds of objects that clients make and change with `--fallback auto`.
         guard: raises `RequestError` for headers and a target without the credentials or versions
             that the service requires; used only if requests are validated strictly.
         error_at: the body and the headers of an error for a target, from its status, and from the
@@ -361,6 +362,7 @@ class WireProtocol:
     lookups: Mapping[Operation, Callable[[Lookup], Json]] = field(default_factory=dict)
     jobs: Mapping[Operation, Callable[[JobCall], JobReply]] = field(default_factory=dict)
     fallback_routes: tuple[FallbackRoute, ...] = ()
+    objects: tuple[ObjectKind, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None
     error_at: (
         Callable[[Target, int, Json, Mapping[str, str]], tuple[Any, Mapping[str, str]]] | None

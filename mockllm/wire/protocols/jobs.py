@@ -1,17 +1,20 @@
-"""The tools of the routes of a service that make batches and files, follow them and list them.
+"""The tools of the routes of a service that make batches and files, follow them and list them, and
+the tables of the other objects that it stores (`--fallback auto`).
 
 Only types; `mockllm.play.replay.service_jobs` has the jobs of a session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from mockllm.core.errors import RequestError
 from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
-from mockllm.wire.protocols.records import JobState, Json
+from mockllm.wire.protocols.records import Fields, JobState, Json
 
 
 @record
@@ -78,6 +81,11 @@ class Jobs(Protocol):
     asks the store of a shared session once then, and not once for each. `find` is None for what was
     not made, or is deleted, or has left the journal of the session. `settle` says that the client
     has all that it will get of a job; so has one that deletes or cancels it.
+
+    `find_object` is an object of a table, None where there is none; `objects` are those of a kind,
+    the latest first. `answers` are the bodies of the answers of a model that were made for an
+    object (`conversation` of a request), each after its time (see `JobCall.at`) and with the body
+    of its request.
     """
 
     def new(self, kind: str) -> str: ...
@@ -96,13 +104,26 @@ class Jobs(Protocol):
 
     def work(self, id: str, items: Sequence[WorkItem]) -> Work: ...
 
+    def find_object(self, kind: ObjectKind, id: str) -> Json | None: ...
+
+    def objects(self, kind: ObjectKind) -> Iterable[Json]: ...
+
+    def answers(self, id: str) -> Iterable[tuple[float, Fields, Fields]]: ...
+
 
 @record
 class JobCall:
-    """A request for a route of jobs.
+    """A request for a route of jobs, or of objects.
 
     Args:
         url: of this server, as the client reaches it, without the path.
+        id: of the object that the request makes or is about; "" for none.
+        number: of the change, from 1; 0: it makes the object. The ids of what it adds are derived
+            from it.
+        at: when it arrived, in seconds since 1970; only to put requests in their order.
+        is_kept: whether it is read from the journal: it was accepted, whatever became of the things
+            that it names.
+        made: the answer of a model that is the object.
     """
 
     jobs: Jobs
@@ -110,6 +131,16 @@ class JobCall:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     url: str = ""
+    id: str = ""
+    number: int = 0
+    at: float = 0.0
+    is_kept: bool = False
+    made: Fields = field(default_factory=dict)
+
+    @property
+    def fields(self) -> Json:
+        """The body as a JSON object; an empty one for no body."""
+        return parse_object(self.body) if self.body.strip() else {}
 
 
 @record
@@ -124,6 +155,70 @@ class JobReply:
     body: Json | bytes
     id: str = ""
     content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 JobHandler = Callable[[JobCall], JobReply]
+
+
+# Objects
+
+
+def public_fields(state: Any, _: JobCall) -> Json:
+    """An object as clients see it: without the fields that begin with `_`."""
+    return {name: value for name, value in state.items() if not name.startswith("_")}
+
+
+@record
+class ObjectRoute:
+    """A route of a kind of objects.
+
+    Args:
+        route: a method and the end of a path; `{id}` in it is the object, or what follows the
+            prefix of its id.
+        does: `make`, `show`, `list` or `delete`; `change` where there is `change`.
+        answer: the answer, from the object as it is afterwards (or before it is deleted; of `list`
+            all objects, the latest first) and the request.
+        change: the object with what the request changes, from the object before.
+    """
+
+    route: str
+    does: Literal["make", "show", "list", "delete"] = "show"
+    answer: Callable[[Any, JobCall], Json | JobReply] = public_fields
+    change: Callable[[Json, JobCall], Json] | None = None
+
+    @property
+    def method(self) -> str:
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        return self.route.partition(" ")[2]
+
+
+@record
+class ObjectKind:
+    """A kind of objects that clients make, change, list and delete, as a table of its routes.
+
+    An object is the request that made it and those that changed it, in the journal of the session.
+    So every process and every look-up have the same objects.
+
+    Args:
+        name: what the ids are derived from.
+        prefix: of the ids.
+        make: a new object, from the request that makes it; None where it makes none. Fields that
+            begin with `_` are not shown.
+        not_found: the error for an id that names no object.
+        is_marked: whether only requests with a header of the API (`Address.marks`) are for it, as
+            another service has the same paths.
+        is_answer: whether the answer of a model to a request with this body is such an object; its
+            id is that of the answer.
+    """
+
+    name: str
+    prefix: str
+    make: Callable[[JobCall], Json | None]
+    not_found: Callable[[str], RequestError]
+    routes: tuple[ObjectRoute, ...]
+    is_marked: bool = False
+    is_answer: Callable[[Fields], bool] | None = None

@@ -70,7 +70,7 @@ def test_pages_read_answers_and_errors_of_every_api(serve, api):
         ("GET", "/v1/files", 200),
         ("DELETE", "/v1/files", 204),
         ("HEAD", "/v1/files", 200),
-        ("GET", CHAT, 405),
+        ("GET", "/v1/messages", 405),
         ("GET", "/v1/nothing", 404),
         ("POST", "/v1/moderations", 200),
     ],
@@ -170,6 +170,18 @@ def test_a_foreign_page_reads_no_answer_of_another_client(serve, headers):
         assert "Look-ups of answers do not answer to" in answer.json()["error"]["message"]
     for method, rest in SHOWN:  # the client itself, and so nothing was deleted
         assert served.http.request(method, path + rest).status_code == 200
+
+
+def test_a_foreign_page_reads_no_object_of_another_client(serve):
+    """It may make objects, and see and change none."""
+    served = serve(SCENARIOS, fallback=True)
+    id = served.http.post("/v1/conversations", headers={"origin": PAGE}, json={}).json()["id"]
+    for method, path in (("GET", id), ("POST", id), ("DELETE", id), ("GET", f"{id}/items")):
+        place, sent = f"/v1/conversations/{path}", {"json": {}} if method == "POST" else {}
+        answer = served.http.request(method, place, headers={"origin": PAGE}, **sent)
+        assert answer.status_code == 403, answer.text
+        assert "Look-ups of objects do not answer to" in answer.json()["error"]["message"]
+    assert served.http.get(f"/v1/conversations/{id}").status_code == 200
 
 
 def test_a_page_that_is_named_reads_answers(serve):

@@ -193,6 +193,7 @@ class SharedState:
         played = exchange.played
         # Of the answers of a model only those that the service keeps can be looked up.
         is_kept = played.scenario is None or protocol is None or protocol.stored is not None
+        is_kept = is_kept or played.answer_id in session.tokens.values()
         has_answer = played.answer_id is not None and is_kept
         mark, session.hold = session.hold, None
         noted = tuple(session.noted)

@@ -8,9 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mockllm.wire.protocols.base import Operation
-from mockllm.wire.protocols.jobs import JobCall, JobHandler, JobReply
+from mockllm.wire.protocols.jobs import JobCall, JobHandler, JobReply, Jobs
 from mockllm.wire.protocols.openai_chat.batches import output_file, output_files
-from mockllm.wire.protocols.openai_chat.uploads import OpenAIFile, find_upload, read_upload
+from mockllm.wire.protocols.openai_chat.uploads import (
+    OpenAIFile,
+    file_in_parts,
+    files_in_parts,
+    find_upload,
+    read_upload,
+)
 from mockllm.wire.protocols.openai_common import list_page, not_found, page_size
 
 _KIND = "file"
@@ -30,10 +36,16 @@ def _create(call: JobCall) -> JobReply:
 
 def _file_in_path(call: JobCall) -> OpenAIFile:
     id = call.target.segments["file_id"]
-    file = output_file(call.jobs, id) or find_upload(call.jobs, id)
+    file = find_file(call.jobs, id)
     if file is None:
         raise not_found("File", id)
     return file
+
+
+def find_file(jobs: Jobs, id: str) -> OpenAIFile | None:
+    """The file with an id, that a batch made, or that was uploaded at once or in parts; None where
+    there is none."""
+    return output_file(jobs, id) or find_upload(jobs, id) or file_in_parts(jobs, id)
 
 
 def _delete(call: JobCall) -> JobReply:
@@ -47,7 +59,7 @@ def _list(call: JobCall) -> JobReply:
     ids = [_id(token) for token in call.jobs.tokens(_KIND)]
     call.jobs.expect(ids)
     uploads = (find_upload(call.jobs, id) for id in ids)
-    files = [*output_files(call.jobs), *(file for file in uploads if file is not None)]
+    files = [*output_files(call.jobs), *filter(None, uploads), *files_in_parts(call.jobs)]
     query = call.target.query
     purpose = query.get("purpose")
     found = [file.as_json() for file in files if purpose in (None, file.purpose)]

@@ -19,6 +19,8 @@ from mockllm.wire.protocols.openai_chat.fields import answer_id, move_reasoning,
 from mockllm.wire.protocols.openai_chat.files import FILES
 from mockllm.wire.protocols.openai_chat.form import mistakes
 from mockllm.wire.protocols.openai_chat.request import Options, options, parse
+from mockllm.wire.protocols.openai_chat.stored import COMPLETIONS, STORES
+from mockllm.wire.protocols.openai_chat.uploads import UPLOADS
 from mockllm.wire.protocols.openai_chat.ways import ways
 from mockllm.wire.protocols.records import Json
 from mockllm.wire.protocols.values import mapped_text
@@ -107,6 +109,7 @@ PROTOCOL = WireProtocol(
     ),
     jobs={**FILES, **BATCHES},
     fallback_routes=FALLBACK_ROUTES,
+    objects=(COMPLETIONS, STORES, UPLOADS),
     zero_arguments="{}",
     finish_values={"refusal": ("stop",)},
     end_data="[DONE]",

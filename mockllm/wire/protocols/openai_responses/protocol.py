@@ -107,6 +107,7 @@ PROTOCOL = WireProtocol(
         },
     ),
     fallback_routes=routes.FALLBACK_ROUTES,
+    objects=(routes.CONVERSATIONS,),
     stored=routes.STORED_ANSWERS,
     zero_arguments="{}",
     finish_values={

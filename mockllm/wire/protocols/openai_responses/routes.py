@@ -3,7 +3,8 @@
 Answers that are kept: https://platform.openai.com/docs/guides/conversation-state; counts of tokens:
 https://platform.openai.com/docs/api-reference/responses/input-tokens; compaction:
 https://platform.openai.com/docs/api-reference/responses/compact. The fields are those of
-`InputTokenCountResponse` and `CompactedResponse` in OpenAI's Python SDK.
+`InputTokenCountResponse` and `CompactedResponse` in OpenAI's Python SDK. Conversations:
+https://platform.openai.com/docs/api-reference/conversations.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from mockllm.core.http import Target
 from mockllm.core.seeded import derive
 from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import TokenUsage
-from mockllm.wire.protocols.base import Lookup, Reply, counted_tokens, dumps
-from mockllm.wire.protocols.openai_common import list_page, page_size
+from mockllm.wire.protocols.base import Lookup, Reply, counted_tokens, created_at, dumps
+from mockllm.wire.protocols.jobs import JobCall, ObjectKind, ObjectRoute
+from mockllm.wire.protocols.openai_common import invalid_type, list_page, missing, page_size
 from mockllm.wire.protocols.openai_responses.input import CALLS, RESULTS, item_kind
 from mockllm.wire.protocols.openai_responses.objects import (
     response_id,
@@ -36,7 +38,7 @@ from mockllm.wire.protocols.records import (
     Json,
     StoredAnswers,
 )
-from mockllm.wire.protocols.values import MOST_DIGITS, array, mapping, string
+from mockllm.wire.protocols.values import MOST_DIGITS, array, mapping, objects, string
 
 # Answers that are kept
 
@@ -142,21 +144,26 @@ def deleted_answer(lookup: Lookup) -> Json:
 
 
 def listed_input(lookup: Lookup) -> Json:
-    """The body of `GET /v1/responses/{id}/input_items`, by the query's `order` (`desc`
-    is the service's default: newest first), `limit` and `after`, the id before the first item."""
-    id, query = lookup.target.segments["response_id"], lookup.target.query
-    limit = page_size(lookup.target, 20, 100)
-    value = lookup.request.get("input")
+    """The body of `GET /v1/responses/{id}/input_items`."""
+    id = lookup.target.segments["response_id"]
+    return _page(_stored_items(lookup.request.get("input"), token_of(id) or id), lookup.target)
+
+
+def _page(items: list[Json], target: Target) -> Json:
+    """A page of items, the oldest first, by the query's `order` (`desc` is the service's default:
+    newest first), `limit` and `after`, the id before the first item."""
+    limit = page_size(target, 20, 100)
+    if target.query.get("order", "desc") != "asc":
+        items.reverse()
+    return list_page(items, target.query.get("after"), limit)
+
+
+def _stored_items(value: object, token: str) -> list[Json]:
+    """The items of an `input`, with the fields that the service adds; their ids are derived."""
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
     items = array(value)
-    token = token_of(id) or id
-    stored = [
-        _stored_item(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)
-    ]
-    if query.get("order", "desc") != "asc":
-        stored.reverse()
-    return list_page(stored, query.get("after"), limit)
+    return [_stored_item(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
 
 
 _PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
@@ -195,6 +202,102 @@ def _stored_part(part: object, assistant: bool) -> Json:
 
 
 # Paths that --fallback auto answers
+
+_MOST_ITEMS = 20
+"""How many items a request may add to a conversation."""
+
+
+def _conversation(call: JobCall) -> Json:
+    return {
+        "id": call.id,
+        "object": "conversation",
+        "created_at": created_at(call.id),
+        "metadata": mapping(call.fields.get("metadata")),
+        "_items": [(call.at, _new_items(call))] if call.fields.get("items") else [],
+    }
+
+
+def _new_items(call: JobCall) -> list[Json]:
+    """The items in a request, with ids."""
+    items = call.fields.get("items")
+    if not isinstance(items, list):
+        raise missing("items") if items is None else invalid_type("items", "an array", items)
+    if len(items) > _MOST_ITEMS:
+        raise RequestError(
+            f"Invalid 'items': array too long. Expected an array with maximum length "
+            f"{_MOST_ITEMS}, but got an array with length {len(items)} instead.",
+            param="items",
+            code="array_above_max_length",
+        )
+    return _stored_items(items, f"{call.id} {call.number}")
+
+
+def _with_items(state: Json, call: JobCall) -> Json:
+    return {**state, "_items": [*state["_items"], (call.at, _new_items(call))]}
+
+
+def _all_items(state: Json, call: JobCall) -> list[Json]:
+    """The items that were added, and those of the answers that were made in the conversation, with
+    what they were asked; in the order of the requests."""
+    groups: list[tuple[float, list[Json]]] = list(state["_items"])
+    for at, answer, request in call.jobs.answers(call.id):
+        asked = _stored_items(request.get("input"), token_of(string(answer.get("id"))) or call.id)
+        groups.append((at, [*asked, *map(dict, objects(answer.get("output")))]))
+    ordered = sorted(groups, key=lambda group: group[0])
+    removed = state.get("_removed", ())
+    return [item for _, items in ordered for item in items if item["id"] not in removed]
+
+
+def _item(state: Json, call: JobCall) -> Json:
+    id = call.target.segments["item_id"]
+    for item in _all_items(state, call):
+        if item["id"] == id:
+            return item
+    raise _no_item(id)
+
+
+def _no_item(id: str) -> RequestError:
+    return RequestError(f"Item with id '{id}' not found.", status=404, param="item_id")
+
+
+def _without_item(state: Json, call: JobCall) -> Json:
+    return {**state, "_removed": [*state.get("_removed", ()), call.target.segments["item_id"]]}
+
+
+_ITEMS = "/conversations/{id}/items"
+
+CONVERSATIONS = ObjectKind(
+    "conversation",
+    "conv_",
+    _conversation,
+    lambda other: RequestError(
+        f"Conversation with id '{other}' not found.", status=404, param="conversation_id"
+    ),
+    (
+        ObjectRoute("POST /conversations", "make"),
+        ObjectRoute("GET /conversations/{id}"),
+        ObjectRoute(
+            "POST /conversations/{id}",
+            change=lambda state, call: {**state, "metadata": mapping(call.fields.get("metadata"))},
+        ),
+        ObjectRoute(
+            "DELETE /conversations/{id}",
+            "delete",
+            lambda _, call: {"id": call.id, "object": "conversation.deleted", "deleted": True},
+        ),
+        ObjectRoute(
+            f"POST {_ITEMS}",
+            answer=lambda _, call: list_page(_new_items(call), None, _MOST_ITEMS),
+            change=_with_items,
+        ),
+        ObjectRoute(
+            f"GET {_ITEMS}",
+            answer=lambda state, call: _page(_all_items(state, call), call.target),
+        ),
+        ObjectRoute(f"GET {_ITEMS}/{{item_id}}", answer=_item),
+        ObjectRoute(f"DELETE {_ITEMS}/{{item_id}}", change=_without_item),
+    ),
+)
 
 
 def _input_tokens(body: Fields, target: Target) -> Json:
