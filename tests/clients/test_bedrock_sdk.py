@@ -100,7 +100,7 @@ turns:
       - {tool: list_issues, id: tooluse_A1}
       - {tool: get_weather, id: tooluse_B2, arguments: {city: Paris}, split: 4}
     extra:
-      bedrock: {message: {trace: {guardrail: {actionReason: none}}}}
+      bedrock: {metadata: {trace: {guardrail: {actionReason: none}}}}
 ---
 scenario: cached
 match: {user: cached}

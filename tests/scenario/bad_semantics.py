@@ -112,7 +112,19 @@ SEMANTICS: list[Row] = [
         "place of another API",
         turn("{extra: {responses: {choice: {a: 1}}}, reply: {text: a}}"),
         [
-            "3:26: turns[0].extra.responses: choice is no place of responses; it has event, message, call, item, usage",
+            "3:26: turns[0].extra.responses: 'choice' is no place of responses, which has event, response, call, message, usage",
+        ],
+    ),
+    (
+        "places in the words of another API",
+        turn(
+            "{reply: {text: a}, extra: {gemini: {choice: {a: 1}, message: {a: 1}},"
+            " bedrock: {message: {a: 1}}}}"
+        ),
+        [
+            "3:41: turns[0].extra.gemini: 'choice' is no place of gemini, which has event, candidate, content, call, usage; there it is 'candidate'",
+            "3:57: turns[0].extra.gemini: 'message' is no place of gemini, which has event, candidate, content, call, usage; there it is 'content'",
+            "3:85: turns[0].extra.bedrock: 'message' is no place of bedrock, which has event, metadata, call, usage; there it is 'metadata'",
         ],
     ),
     (

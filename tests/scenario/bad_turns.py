@@ -427,14 +427,22 @@ TURNS: list[Row] = [
         "extra place",
         turn("{reply: {text: a}, extra: {chat: {events: {a: 1}}}}"),
         [
-            "3:39: turns[0].extra.chat: unknown key 'events'; did you mean 'event'?",
+            "3:39: turns[0].extra.chat: 'events' is no place of chat, which has event, choice, message, call, usage, reasoning; did you mean 'event'?",
+        ],
+    ),
+    (
+        "extra item",
+        turn("{reply: {text: a}, extra: {responses: {item: {a: 1}}, anthropic: {item: {a: 1}}}}"),
+        [
+            "3:44: turns[0].extra.responses: 'item' is no place of responses, which has event, response, call, message, usage; there it is 'message'",
+            "3:71: turns[0].extra.anthropic: 'item' is no place of anthropic, which has event, message, call, text, usage; there it is 'text'",
         ],
     ),
     (
         "extra nothing",
         turn("{reply: {text: a}, extra: {chat: {}, agui: {event: {}}, gemini: {usage: 1}}}"),
         [
-            "3:38: turns[0].extra.chat: must have one of event, choice, message, call, usage, reasoning",
+            "3:38: turns[0].extra.chat: must be a mapping of places to fields; chat has event, choice, message, call, usage, reasoning",
             "3:56: turns[0].extra.agui.event: must be a mapping of fields to their values, got an empty one",
             "3:77: turns[0].extra.gemini.usage: must be a mapping of fields to their values, got 1",
         ],

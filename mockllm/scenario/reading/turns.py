@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +31,7 @@ from mockllm.scenario.reading.values import (
     boolean,
     choice,
     duration,
+    excerpt,
     fields,
     filled_entries,
     integer,
@@ -42,6 +42,7 @@ from mockllm.scenario.reading.values import (
     matching_text,
     record,
     scalar,
+    suggestion,
     text,
     unknown,
 )
@@ -52,13 +53,17 @@ def _fields(node: Node, findings: Findings) -> dict[str, Any] | None:
     return None if entries is None else json_value(node, findings)
 
 
-_PLACES: dict[str, Reader] = {
-    **dict.fromkeys(("event", "choice", "message", "item", "call", "usage"), _fields),
-    "reasoning": record(dict, table("reasoning_place")),
-}
-_by_place: Callable[[Node, Findings], dict[str, Any] | None] = record(
-    dict, table("extra", **_PLACES)
+_PLACES = table(
+    "extra",
+    **{key: _fields for key in PROPERTIES["extra"] if key != "reasoning"},
+    reasoning=record(dict, table("reasoning_place")),
 )
+_KINDS = (
+    ("choice", "candidate"),
+    ("message", "response", "content", "metadata"),
+    ("item", "text", "message"),
+)
+"""Places of one kind, in the words of several services."""
 
 
 def extra(node: Node, findings: Findings) -> tuple[tuple[m.Api, Any], ...] | None:
@@ -70,21 +75,27 @@ def extra(node: Node, findings: Findings) -> tuple[tuple[m.Api, Any], ...] | Non
     for api, item in entries.items():
         if api not in findings.vocabulary.apis():
             unknown(node, api, findings, findings.vocabulary.apis())
-        elif isinstance(item, Mapping) and not item.entries:
-            findings.add(item, "must have one of " + ", ".join(findings.vocabulary.places(api)))
         else:
-            _check_places(item, api, findings)
-            by_api.append((api, _by_place(item, findings)))
+            by_api.append((api, _by_place(item, api, findings)))
     return tuple(by_api)
 
 
-def _check_places(node: Node, api: str, findings: Findings) -> None:
-    """Adds the places that only other APIs have."""
+def _by_place(node: Node, api: str, findings: Findings) -> dict[str, Any]:
+    """The fields of each place that an API has; others are added with its word for them."""
     places = findings.vocabulary.places(api)
-    for name, mark in node.keys.items() if isinstance(node, Mapping) else ():
-        if name in _PLACES and name not in places:
-            there = ", ".join(places)
-            findings.add(node, f"{name} is no place of {api}; it has {there}", mark)
+    if not isinstance(node, Mapping) or not node.entries:
+        findings.add(node, f"must be a mapping of places to fields; {api} has {', '.join(places)}")
+        return {}
+    read: dict[str, Any] = {}
+    for name, item in node.entries.items():
+        if name in places:
+            read[name] = _PLACES.readers[name](item, findings)
+            continue
+        kinds = [word for kind in _KINDS if name in kind for word in kind if word in places]
+        hint = f"; there it is {kinds[0]!r}" if kinds else suggestion(name, places)
+        message = f"{excerpt(name)!r} is no place of {api}, which has {', '.join(places)}{hint}"
+        findings.add(node, message, node.keys[name])
+    return read
 
 
 _MAX_SEGMENT = 16 * 1024 * 1024

@@ -4,10 +4,10 @@ No neutral type holds them. A turn has them by *place*, one JSON object for each
 
     {"event": {"provider": "P"}, "message": {...}, "call": {...}, "usage": {"cost": 0.1}}
 
-The object of a place is merged into every JSON object there, as it stands. Where the places of an
-API are, its package says (`Normalisation.places`). `added_fields` finds what a recorded answer has
-more than an encoded one, and `with_extra` adds it again. `reasoning` is no place: it says in which
-field the service sends its reasoning, `{"field": "content"}`. Pure.
+The object of a place is merged into every JSON object there, as it stands. Which places an API has,
+in the words of its service, its package says (`Normalisation.places`). `added_fields` finds what a
+recorded answer has more than an encoded one, and `with_extra` adds it again. `reasoning` is no
+place: it says in which field the service sends its reasoning, `{"field": "content"}`. Pure.
 """
 
 from __future__ import annotations

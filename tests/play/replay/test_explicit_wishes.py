@@ -115,9 +115,15 @@ SAMPLES: dict[tuple[str, str], tuple[str, str]] = {
             f"reply: {CALL}",
             f"reply: {CALL}, extra: {{API: {{{place}: {{x: 1}}}}}}",
         )
-        for place in ("event", "choice", "message", "call", "usage")
+        for place in ("event", "choice", "candidate", "response", "metadata", "call", "usage")
     },
-    ("extra", "item"): (f"reply: {TEXT}", f"reply: {TEXT}, extra: {{API: {{item: {{x: 1}}}}}}"),
+    **{
+        ("extra", place): (
+            f"reply: {TEXT}",
+            f"reply: {TEXT}, extra: {{API: {{{place}: {{x: 1}}}}}}",
+        )
+        for place in ("message", "content", "text")
+    },
     ("extra", "reasoning"): (
         f"reply: [{{reasoning: hm}}, {TEXT}]",
         f"reply: [{{reasoning: hm}}, {TEXT}], extra: {{API: {{reasoning: {{field: reasoning}}}}}}",

@@ -27,8 +27,8 @@ turns:
       - {text: new}
     headers: {set-cookie: [a=1, b=2], content-type: text/plain}
     extra:
-      responses: {item: {phase: final_answer}}
-      anthropic: {item: {own: 1}}
+      responses: {message: {phase: final_answer}}
+      anthropic: {text: {own: 1}}
     repeat: true
 ---
 scenario: failing

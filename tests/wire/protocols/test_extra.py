@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from hypothesis import assume, given
@@ -20,6 +22,7 @@ from mockllm.wire.protocols.extra import (
     added_fields,
     added_to_error,
     answer_in,
+    extra_places,
     in_envelope,
     with_extra,
     with_extra_in_body,
@@ -84,6 +87,14 @@ def test_the_places_are_those_of_the_language() -> None:
     named = {place for normalize in rules for place in normalize.places}
     named |= {"reasoning" for normalize in rules if normalize.reasoning is not None}
     assert named == set(TABLES["extra"].readers)
+
+
+def test_the_page_has_the_places_of_each_api() -> None:
+    """In the words of its service."""
+    page = (Path(__file__).parents[3] / "docs/answer-fields.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (`event`.*) \|$", page, re.MULTILINE)
+    listed = {api: tuple(re.findall(r"\w+", places)) for api, places in rows}
+    assert listed == {api: extra_places(PROTOCOLS[api]) for api in PROTOCOLS}
 
 
 @for_all("streamed", [True, False])
@@ -196,6 +207,7 @@ def test_a_body_has_the_fields_of_its_places() -> None:
         assert path in with_extra_in_body(protocol, body, extra)
         assert body == before
     responses = PROTOCOLS["responses"]
+    extra["response"] = extra.pop("message")
     body = with_extra_in_body(responses, answer_in(responses, body_of(responses, TURN)), extra)
     assert (body["channel"], body["usage"]["cost"]) == ("c", 1)
     assert [item.get("x") for item in body["output"]] == [None, None, 1]

@@ -69,7 +69,7 @@ PROTOCOL = WireProtocol(
             "event": records.ObjectPlace(("",), ()),
             "message": records.ObjectPlace(("message",), ("",)),
             "call": records.ObjectPlace(("content_block",), ("content",), is_call=True),
-            "item": records.ObjectPlace(("content_block",), ("content",), type="text"),
+            "text": records.ObjectPlace(("content_block",), ("content",), type="text"),
             "usage": records.ObjectPlace(("usage",), ("usage",)),
         },
     ),

@@ -85,7 +85,7 @@ PROTOCOL = WireProtocol(
             | {"metadata.metrics"}
         ),
         places={
-            "message": records.ObjectPlace(("metadata",), ("",)),
+            "metadata": records.ObjectPlace(("metadata",), ("",)),
             "call": records.ObjectPlace(
                 ("contentBlockStart.start.toolUse",), ("output.message.content.toolUse",), True
             ),

@@ -137,8 +137,8 @@ PROTOCOL = WireProtocol(
         usage="usageMetadata",
         places={
             "event": records.ObjectPlace(("",), ("",)),
-            "choice": records.ObjectPlace(("candidates",), ("candidates",)),
-            "message": records.ObjectPlace(("candidates.content",), ("candidates.content",)),
+            "candidate": records.ObjectPlace(("candidates",), ("candidates",)),
+            "content": records.ObjectPlace(("candidates.content",), ("candidates.content",)),
             "call": records.ObjectPlace(_CALL, _CALL, is_call=True),
             "usage": records.ObjectPlace(("usageMetadata",), ("usageMetadata",)),
         },

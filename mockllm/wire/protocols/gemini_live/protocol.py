@@ -68,7 +68,7 @@ PROTOCOL = WireProtocol(
         usage="usageMetadata",
         places={
             "event": records.ObjectPlace(("",), ("messages",)),
-            "message": records.ObjectPlace(
+            "content": records.ObjectPlace(
                 ("serverContent.modelTurn",), ("messages.serverContent.modelTurn",)
             ),
             "call": records.ObjectPlace(

@@ -77,7 +77,7 @@ PROTOCOL = WireProtocol(
         envelope="response",
         places={
             "event": records.ObjectPlace(("",), ()),
-            "message": records.ObjectPlace(("response",), ("response",)),
+            "response": records.ObjectPlace(("response",), ("response",)),
             "call": records.ObjectPlace(
                 ("item", "response.output"), ("response.output",), is_call=True
             ),

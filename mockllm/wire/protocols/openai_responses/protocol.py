@@ -96,11 +96,11 @@ PROTOCOL = WireProtocol(
         envelope="response",
         places={
             "event": records.ObjectPlace(("",), ()),
-            "message": records.ObjectPlace(("response",), ("response",)),
+            "response": records.ObjectPlace(("response",), ("response",)),
             "call": records.ObjectPlace(
                 ("item", "response.output"), ("response.output",), is_call=True
             ),
-            "item": records.ObjectPlace(
+            "message": records.ObjectPlace(
                 ("item", "response.output"), ("response.output",), type="message"
             ),
             "usage": records.ObjectPlace(("response.usage",), ("response.usage",)),
