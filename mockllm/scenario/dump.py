@@ -28,8 +28,9 @@ from mockllm.scenario.part_model import (
     NativePart,
     ToolPart,
 )
+from mockllm.scenario.reading.definitions import PROPERTIES
 from mockllm.scenario.reading.media import usual_type
-from mockllm.scenario.reading.tables import FIELDS, PROPERTIES
+from mockllm.scenario.reading.tables import FIELDS
 from mockllm.scenario.reading.turns import NOT_DRAWN
 from mockllm.scenario.route_model import MessageSpec, Pending, RouteAnswer, RouteSpec
 from mockllm.scenario.yamltext import Flow, FlowMap, MessageMap, TextFile, write

@@ -38,7 +38,7 @@ HEADS: list[Row] = [
         "turns map",
         "scenario: a\nturns: {reply: {text: hi}}\n",
         [
-            "2:8: turns: must be a list of turns, got a mapping",
+            "2:8: turns: must be a list of turns, got a mapping; each begins with '- '",
         ],
     ),
     (
@@ -175,7 +175,7 @@ HEADS: list[Row] = [
         "match",
         top("match: all"),
         [
-            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, any, all, not, ignore, got all",
+            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, any, all, not, ignore, got all; a text of the user is 'match: {user: TEXT}'",
         ],
     ),
     (
@@ -241,7 +241,7 @@ HEADS: list[Row] = [
         top("match: {user: {any: []}, system: {not: [a]}}"),
         [
             "2:21: match.user.any: must be a list of conditions, got an empty one",
-            "2:40: match.system.not: must be a string, got a list",
+            "2:40: match.system.not: must be a string, got a list; one of several is {any: [...]}, each of them {all: [...]}",
         ],
     ),
     (

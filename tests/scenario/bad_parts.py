@@ -31,14 +31,14 @@ PARTS: list[Row] = [
         "part none",
         part("split: words"),
         [
-            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, native, error, auto, use; found the keys split",
+            "3:13: turns[0].reply: unknown key 'split'; it belongs into 'defaults' of the scenario, or a part of 'reply', such as '{text: ..., split: ...}'",
         ],
     ),
     (
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, native, error, auto, use; found no keys",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, native, error, auto, use; found no keys; a text with { needs quotes",
         ],
     ),
     (

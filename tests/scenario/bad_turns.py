@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys name, request, hears, reply, speech, http, retry_after, error, answer, client, service, job, one_of, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, times, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a turn, a mapping with 'reply' or other keys, got hello; what the model says is 'reply: TEXT'",
         ],
     ),
     (
@@ -123,7 +123,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, results, offers, tool_choice, user, user_files, body, schema, any, all, not, request, reply, http, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
+            "3:42: turns[0].when: unknown key 'recorded'; it belongs into a turn",
         ],
     ),
     (
@@ -226,7 +226,7 @@ TURNS: list[Row] = [
         "attempts",
         turn("{reply: {text: a}, attempts: [429]}"),
         [
-            "3:35: turns[0].attempts[0]: must be a mapping with the keys http, headers, retry_after, error, recorded, extra, reply, finish, finish_raw, stop_sequence, usage, timing, wire, fault, got 429",
+            "3:35: turns[0].attempts[0]: must be a try, got 429; write {http: 429}",
         ],
     ),
     (
@@ -305,7 +305,7 @@ TURNS: list[Row] = [
         turn("{reply: {text: a}, choices: [{text: b}]}"),
         [
             "3:34: turns[0].choices[0]: needs the key 'reply'",
-            "3:35: turns[0].choices[0]: unknown key 'text'; known here: reply, finish, finish_raw",
+            "3:35: turns[0].choices[0]: unknown key 'text'; it belongs into a part of 'reply', such as '{text: ...}'",
         ],
     ),
     (
@@ -327,7 +327,7 @@ TURNS: list[Row] = [
         turn("{reply: {text: a}, times: true, when: {api: chat, times: 2}}"),
         [
             "3:31: turns[0].times: must be a whole number from 1 to 10000, got true",
-            "3:55: turns[0].when: unknown key 'times'; known here: api, results, offers, tool_choice, user, user_files, body, schema, any, all, not, request, reply, http, finish, finish_raw, stop_sequence, usage, obey, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
+            "3:55: turns[0].when: unknown key 'times'; it belongs into a turn",
         ],
     ),
     (

@@ -10,7 +10,7 @@ YAML: list[Row] = [
         "syntax",
         "scenario: a\nturns: [\n",
         [
-            "3:1: not valid YAML: while parsing a flow node: did not find expected node content",
+            "3:1: not valid YAML: a { or [ is not closed, or a comma is missing (did not find expected node content)",
         ],
     ),
     (
@@ -119,7 +119,7 @@ YAML: list[Row] = [
         "empty key",
         ": 5\n" + top(""),
         [
-            "1:1: not valid YAML: while parsing a block mapping: did not find expected key",
+            "1:1: not valid YAML: the line is indented otherwise than those that it belongs to (did not find expected key)",
         ],
     ),
     (

@@ -17,10 +17,12 @@ from tests.scenario.bad_parts import PARTS
 from tests.scenario.bad_routes import ROUTE_SEMANTICS, ROUTES
 from tests.scenario.bad_semantics import SEMANTICS as MODEL_SEMANTICS
 from tests.scenario.bad_turns import TURNS
-from tests.scenario.bad_yaml import YAML
+from tests.scenario.bad_words import TYPED, WORDS
+from tests.scenario.bad_yaml import YAML as BROKEN
 from tests.scenario.documents import part, top, turn, two
 
-SHAPE = HEADS + TURNS + PARTS + ROUTES
+SHAPE = HEADS + TURNS + PARTS + ROUTES + WORDS
+YAML = BROKEN + TYPED
 SEMANTICS = MODEL_SEMANTICS + ROUTE_SEMANTICS + BRANCHES
 without_c = pytest.mark.skipif(
     not hasattr(yaml, "CSafeLoader"), reason="PyYAML was built without libyaml"

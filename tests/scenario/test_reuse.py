@@ -131,7 +131,8 @@ def test_what_one_scenario_lacks_is_reported_where_it_uses_the_reply(write):
          "put it there"),
         (COMMON + "include: more.yaml\n", "common.yaml:6:1: an included file includes no other"),
         (COMMON + "match: any\n",
-         "common.yaml:6:1: unknown key 'match'; known here: replies, tools"),
+         "common.yaml:6:1: unknown key 'match'; it belongs into the scenario, beside 'turns'; what "
+         "the request for one turn must have is its 'request'"),
         (COMMON + "---\n" + SCENARIO.replace("include: common.yaml", "replies: {busy: {text: a}, "
          "hello: {text: b}}").replace(": a\n", ": b\n"),
          "a.yaml:2:10: include: 'common.yaml' must be one document that has 'replies' and 'tools' "

@@ -69,6 +69,11 @@ def _single(node: Node, findings: Findings, table: Table) -> tuple[Any, Any] | N
 
 def condition(node: Node, findings: Findings) -> m.AnyText | None:
     """A substring, or a mapping with one operator."""
+    if isinstance(node, Sequence):
+        findings.must_be(
+            node, "a string", "; one of several is {any: [...]}, each of them {all: [...]}"
+        )
+        return None
     if not isinstance(node, Mapping):
         value = text(node, findings)
         return None if value is None else m.TextCondition("contains", value)
@@ -324,7 +329,8 @@ def match(node: Node, findings: Findings) -> m.Match | None:
     if isinstance(node, Scalar):
         if node.value == "any":
             return m.Match(anything=True)
-        findings.must_be(node, "'any', or a mapping with " + keys(_MATCH.readers))
+        hint = "" if is_null(node) else "; a text of the user is 'match: {user: TEXT}'"
+        findings.must_be(node, "'any', or a mapping with " + keys(_MATCH.readers), hint)
         return None
     return _conditions_of(m.Match, node, findings, _MATCH, NO_CONDITION)
 

@@ -55,7 +55,7 @@ def _turns(node: Node, findings: Findings) -> tuple[m.TurnSpec, ...] | None:
     if isinstance(node, Sequence):
         findings.add(node, "must have at least one turn")
     else:
-        findings.must_be(node, "a list of turns")
+        findings.must_be(node, "a list of turns", "; each begins with '- '")
     return None
 
 

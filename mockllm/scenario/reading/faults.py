@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from mockllm.scenario.reading.values import (
     fields,
     integer,
     is_null,
+    keys,
     suggestion,
     text,
 )
@@ -170,6 +172,11 @@ def fault(name: str, node: Node, findings: Findings, *, bare: bool = False) -> F
     """A fault, from the mapping of its parameters; null, or a `bare` name, is one without any."""
     parameters = FAULTS[name]
     values: dict[str, Any] | None
+    if isinstance(node, Scalar) and not bare and not is_null(node) and parameters.readers:
+        findings.must_be(
+            node, f"a mapping with {keys(parameters.readers)}", f"; such as {_as_written(name)}"
+        )
+        return None
     if bare or is_null(node):
         values = {}
         for key in parameters.required:
@@ -197,6 +204,19 @@ def fault(name: str, node: Node, findings: Findings, *, bare: bool = False) -> F
     return Fault(name, place, ordered)
 
 
+_PARAMETERS = {
+    "status": "status: 529",
+    "stall": "before: first, for: 5s",
+    "error": "after: 3 events",
+}
+
+
+def _as_written(name: str) -> str:
+    """A fault as a turn has it: `{cut: {after: 3 events}}`."""
+    given = _EXAMPLES.get(name, _PARAMETERS.get(name, "")).partition(", in")[0]
+    return f"{{{name}: {{{given}}}}}" if given else name
+
+
 _EXAMPLES = {
     "cut": "after: 3 events",
     "drip": "rate: 100, in bytes a second, or every: 2s, for each byte",
@@ -211,7 +231,7 @@ def faults(node: Node, findings: Findings) -> tuple[Fault, ...] | None:
         if node.value in FAULTS and node.value not in _OUTSIDE:
             only = fault(node.value, node, findings, bare=True)
             return None if only is None else (only,)
-        findings.add(node, _unknown(node.value))
+        findings.add(node, _as_mapping(node.value) or _unknown(node.value))
         return None
     if not isinstance(node, Mapping) or not node.entries:
         findings.must_be(node, "the name of a fault, or such as {cut: {after: 3 events}}")
@@ -228,13 +248,39 @@ def faults(node: Node, findings: Findings) -> tuple[Fault, ...] | None:
 table("faults", **{name: partial(fault, name) for name in FAULTS if name not in _OUTSIDE})
 
 
-def _unknown(name: str) -> str:
-    if name in _OUTSIDE:
+def _as_mapping(written: str) -> str:
+    """How a turn has a fault that is written as options have it; "" for another text."""
+    name, _, rest = _NAME_AND_PAIRS.findall(written)[0]
+    if name not in FAULTS or name in _OUTSIDE or not rest:
+        return ""
+    try:
+        pairs = split_pairs(rest, "after=3events")
+    except ValueError:
+        return f"is the text of an option; here write {_as_written(name)}"
+    inner = ", ".join(f"{key}: {value}" for key, value in pairs.items())
+    return f"is the text of an option; here write {{{name}: {{{inner}}}}}"
+
+
+_WORDS = {
+    **dict.fromkeys(("timeout", "hang", "delay"), "stall"),
+    **dict.fromkeys(("close", "disconnect", "abort", "truncate", "drop"), "cut"),
+    **dict.fromkeys(("reset", "connection_reset_by_peer", "empty_response"), "refuse"),
+    **dict.fromkeys(("malformed", "malformed_response_chunk", "corrupt"), "garble"),
+    **dict.fromkeys(("slow", "throttle"), "drip"),
+    **dict.fromkeys(("http", "429", "500", "503", "529"), "status"),
+}
+"""By the words of other tools, the fault that is meant."""
+
+
+def _unknown(name: str, known: Iterable[str] | None = None) -> str:
+    """The message about a fault that is none of `known`; default: those of a turn."""
+    if known is None and name in _OUTSIDE:
         return f"{name} {_OUTSIDE[name].format(name=name)}"
-    known = [name for name in FAULTS if name not in _OUTSIDE]
-    return (
-        f"there is no fault {name!r}{suggestion(name, known) or '; there are: ' + ', '.join(known)}"
-    )
+    known = known or [name for name in FAULTS if name not in _OUTSIDE]
+    listed = f"there are: {', '.join(known)}"
+    if (meant := _WORDS.get(name.lower())) is not None:
+        listed = f"you may mean {meant!r}; {listed}"
+    return f"there is no fault {name!r}{suggestion(name, known) or '; ' + listed}"
 
 
 def parse_faults(written: str) -> tuple[Fault, ...]:
@@ -264,9 +310,7 @@ def _parse_fault(written: str, findings: Findings) -> Fault | None:
     name, colon, rest = _NAME_AND_PAIRS.findall(written)[0]
     node = Mapping({}, {}, name)
     if name not in FAULTS:
-        known = ", ".join(FAULTS)
-        hint = suggestion(name, FAULTS) or f"; there are: {known}"
-        findings.add(Scalar(name, True, ""), f"there is no fault {name!r}{hint}")
+        findings.add(Scalar(name, True, ""), _unknown(name, FAULTS))
         return None
     try:
         pairs = split_pairs(rest, "after=3events") if colon or rest else {}

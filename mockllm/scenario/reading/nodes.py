@@ -132,8 +132,33 @@ def _syntax_problem(text: str, name: str, error: yaml.MarkedYAMLError) -> Proble
         reason = f"nothing may begin with {at!r} here; {advice}"
     elif _is_half_quoted(text, error):
         reason = f"a text with : {{ }} [ ] ' \" * & or # needs quotes ({error.problem})"
+    elif error.context and re.match("[<=>]{7}", _line(text, error.context_mark)):
+        mark = error.context_mark
+        reason = "the line is a mark of a merge conflict; keep one of the two sides"
+    elif advice_ := next((advice for words, advice in _ADVICE if words in reason), None):
+        if "unexpected end of stream" in reason:
+            mark = error.context_mark or mark  # where the quote is opened
+        reason = f"{advice_} ({error.problem})"
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     return Problem(name, line, column, "", f"not valid YAML: {reason}")
+
+
+_ADVICE = (
+    (
+        "unexpected end of stream",
+        "a quote is opened here and never closed; a text with ' needs double quotes",
+    ),
+    ("while scanning a block scalar", "a text that begins with | or > needs quotes"),
+    ("mapping keys are not allowed", "a text that begins with ? needs quotes"),
+    ("block sequence entries are not allowed", "a text that begins with - needs quotes"),
+    ("while scanning an anchor", "a text that begins with & needs quotes"),
+    ("while scanning an alias", "a text that begins with * needs quotes"),
+    ("while parsing a block", "the line is indented otherwise than those that it belongs to"),
+    ("while parsing a flow", "a { or [ is not closed, or a comma is missing"),
+    ("could not find expected ':'", "the line has no 'KEY: VALUE'"),
+    ("mapping values are not allowed", "the line before has no 'KEY: VALUE', or a text here has :"),
+)
+"""What to do, by words of PyYAML, which say what its parser expected."""
 
 
 _BESIDE_TEXT = re.compile(
@@ -151,10 +176,13 @@ def _is_half_quoted(text: str, error: yaml.MarkedYAMLError) -> bool:
     return any(map(_BESIDE_TEXT.search, lines))
 
 
-def _character(text: str, mark: YamlMark) -> str:
+def _line(text: str, mark: YamlMark) -> str:
     lines = text.splitlines()
-    line = lines[mark.line] if mark.line < len(lines) else ""
-    return line[mark.column : mark.column + 1]
+    return lines[mark.line] if mark.line < len(lines) else ""
+
+
+def _character(text: str, mark: YamlMark) -> str:
+    return _line(text, mark)[mark.column : mark.column + 1]
 
 
 def _unprintable_problem(text: str, name: str) -> Problem:

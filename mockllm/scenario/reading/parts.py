@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.jsontext import compact, is_object
-from mockllm.core.text import similar_names
 from mockllm.core.tokens_and_fragments import RandomSplit, Split
 from mockllm.scenario.part_model import (
     AnyPart,
@@ -37,6 +36,7 @@ from mockllm.scenario.part_model import (
     ToolPart,
 )
 from mockllm.scenario.reading import media
+from mockllm.scenario.reading.advice import advise
 from mockllm.scenario.reading.nodes import MAX_NODES, Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
 from mockllm.scenario.reading.values import (
@@ -406,11 +406,14 @@ def _report_kinds(node: Mapping, findings: Findings, kinds: list[str]) -> None:
         findings.add(node, f"must be one part, got {' and '.join(kinds)} together; make it a list")
         return
     for key in node.entries:
-        if similar_names(key.lower(), KINDS):
+        if advise(key, KINDS):
             unknown(node, key, findings, KINDS)
             return
     given = keys(node.entries) if node.entries else "no keys"
-    findings.add(node, f"must be a part, with one of {', '.join(KINDS)}; found {given}")
+    known = ", ".join(KINDS)
+    findings.add(
+        node, f"must be a part, with one of {known}; found {given}; a text with {{ needs quotes"
+    )
 
 
 def _parts(node: Node, findings: Findings) -> tuple[AnyPart, ...]:

@@ -6,12 +6,11 @@ Readers of all other values are written in Python, and given to `table` by their
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from mockllm.scenario.reading.definitions import DEFINITIONS, PROPERTIES
 from mockllm.scenario.reading.nodes import Mapping, Node
 from mockllm.scenario.reading.values import (
     Findings,
@@ -30,21 +29,6 @@ from mockllm.scenario.reading.values import (
     text,
 )
 from mockllm.scenario.yamltext import TextFile
-
-_SCHEMA: dict[str, Any] = json.loads(
-    (Path(__file__).parents[1] / "schema.json").read_text(encoding="utf-8")
-)
-_DEFINITIONS: dict[str, dict[str, Any]] = {
-    # A document is a scenario, or a file that scenarios include.
-    "scenario": {**_SCHEMA, **_SCHEMA["anyOf"][0]},
-    **_SCHEMA["$defs"],
-}
-PROPERTIES: dict[str, dict[str, Any]] = {
-    name: definition["properties"]
-    for name, definition in _DEFINITIONS.items()
-    if "properties" in definition
-}
-"""The keys of each definition with their schemas, in the order of `schema.json`."""
 
 _IN_ONE_LINE = r"^[^\r\n]+[\r\n]*$"
 
@@ -74,7 +58,7 @@ def table(name: str, /, **readers: Reader | str) -> Table:
     properties = PROPERTIES[name]
     assert readers.keys() <= properties.keys(), f"{name} has no {readers.keys() - properties}"
     by_key = {key: _reader(schema, readers.get(key)) for key, schema in properties.items()}
-    required = tuple(_DEFINITIONS[name].get("required", ()))
+    required = tuple(DEFINITIONS[name].get("required", ()))
     TABLES[name] = Table(by_key, required, FIELDS.get(name, {}))
     return TABLES[name]
 
@@ -101,7 +85,7 @@ def _reader(schema: dict[str, Any], given: Reader | str | None) -> Reader:
 def _names(schema: dict[str, Any]) -> tuple[str, ...] | None:
     """The names of which a value must be one; None where it may be something else."""
     if "$ref" in schema:
-        return _names(_DEFINITIONS[schema["$ref"].removeprefix("#/$defs/")])
+        return _names(DEFINITIONS[schema["$ref"].removeprefix("#/$defs/")])
     if "const" in schema:
         return (schema["const"],)
     if "oneOf" in schema:
@@ -117,20 +101,20 @@ _BY_TYPE: dict[tuple[str, str | None], Reader] = {
     ("string", _IN_ONE_LINE): line,
 }
 
-REPLY_NAME: str = _DEFINITIONS["reply_name"]["pattern"]
-_TOOL_NAME: str = _DEFINITIONS["tool_name"]["pattern"]
+REPLY_NAME: str = DEFINITIONS["reply_name"]["pattern"]
+_TOOL_NAME: str = DEFINITIONS["tool_name"]["pattern"]
 inner_path: Reader = matching_text(
-    _DEFINITIONS["tape_name"]["pattern"],
+    DEFINITIONS["tape_name"]["pattern"],
     "a path inside the folder of this file, such as name.1.jsonl",
 )
 """A reader of paths that stay in the folder of the scenario's file."""
 
 turn_name = matching_text(
-    _DEFINITIONS["turn_name"]["pattern"],
+    DEFINITIONS["turn_name"]["pattern"],
     "a name of lower-case letters, digits and '-', such as goodbye",
 )
 included_name: Reader = matching_text(
-    _DEFINITIONS["included_name"]["pattern"],
+    DEFINITIONS["included_name"]["pattern"],
     "the name of a file in the folder of this one, such as common.yaml",
 )
 tool_name = matching_text(_TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from mockllm.scenario.reading.conditions import (
     ignored,
     sent_headers,
 )
+from mockllm.scenario.reading.definitions import PROPERTIES
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.files import tape_path
 from mockllm.scenario.reading.jobs import job
@@ -23,7 +25,7 @@ from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
 from mockllm.scenario.reading.sockets import messages
-from mockllm.scenario.reading.tables import PROPERTIES, inner_path, path_of_file, table, turn_name
+from mockllm.scenario.reading.tables import inner_path, path_of_file, table, turn_name
 from mockllm.scenario.reading.values import (
     Findings,
     Reader,
@@ -229,6 +231,9 @@ _FAILED = ("http", *_OF_ERRORS, "recorded", "extra")
 def _attempt(node: Node, findings: Findings) -> m.TurnSpec | None:
     """`{http: 429, retry_after: 2s}`, or all keys inside of `http`; a recorded try needs none.
     `{reply: [...], fault: ...}` is an answer; without a `reply` it is that of the turn."""
+    if isinstance(node, Scalar) and type(scalar(node)) is int:
+        findings.must_be(node, "a try", f"; write {{http: {node.value}}}")
+        return None
     values = fields(node, findings, _ATTEMPT)
     if values is None or not isinstance(node, Mapping):
         return None
@@ -346,7 +351,7 @@ _TURN = table(
     http=http,
     answer=answer,
     error=error,
-    attempts=listing(_attempt, "answers to earlier tries"),
+    attempts=listing(_attempt, "answers to earlier tries, such as [{http: 429}]"),
     expect=_outcome,
     extra=extra,
     job=job,
@@ -381,6 +386,14 @@ _DRAWN_REPLY = table(
 
 def turn(node: Node, findings: Findings) -> m.TurnSpec:
     """A turn with its branches; an empty turn where it cannot be read."""
+    if isinstance(node, Scalar):
+        spaced = re.fullmatch(r"([a-z_]+):(\S.*)", node.value)
+        if spaced is not None and spaced[1] in _TURN.readers:
+            hint = f"; after ':' belongs a space, as in '{spaced[1]}: {spaced[2]}'"
+        else:
+            hint = "; what the model says is 'reply: TEXT'"
+        findings.must_be(node, "a turn, a mapping with 'reply' or other keys", hint)
+        return m.TurnSpec()
     values = fields(node, findings, _TURN)
     if values is None or not isinstance(node, Mapping):
         return m.TurnSpec()

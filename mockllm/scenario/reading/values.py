@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockllm.core.text import did_you_mean, shorten, similar_names
 from mockllm.scenario.durations import read_duration, read_percent
+from mockllm.scenario.reading.advice import advise
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence, YamlMark
 from mockllm.scenario.yamltext import plain_scalar
 
@@ -194,7 +195,9 @@ def integer(low: int, high: int | None = None) -> Reader:
         value = scalar(node) if isinstance(node, Scalar) else None
         if type(value) is int and value >= low and (high is None or value <= high):
             return value
-        findings.must_be(node, expected if high else expected + " up")
+        quoted = isinstance(node, Scalar) and not node.plain and node.value.isdecimal()
+        hint = "; take the quotes away" if quoted else ""
+        findings.must_be(node, expected if high else expected + " up", hint)
         return None
 
     return read
@@ -332,39 +335,14 @@ def keys(table: Iterable[str]) -> str:
     return "the keys " + ", ".join(table)
 
 
-_PLACES = {
-    "ttft": "it belongs into 'timing' of the turn, or 'defaults' of the scenario",
-    "delay": "write 'timing: {ttft: 2s}' in the turn, or '{pause: 2s}' between parts",
-    "content": "the text of a reply is 'reply: TEXT', or a part '{text: TEXT}'",
-    "message": "the text of a reply is 'reply: TEXT', or a part '{text: TEXT}'",
-    "tool_calls": "a call is a part of 'reply': '{tool: NAME, arguments: {...}}'",
-    "function": "a call is a part of 'reply': '{tool: NAME, arguments: {...}}'",
-    "response": "what the model answers is 'reply'",
-    "status": "the status of an error is 'http: 429' in the turn, or 'status' under 'http'",
-    "prompt": "what the user says is 'match: {user: TEXT}', or 'request: {user: TEXT}' of a turn",
-    "messages": "what the user says is 'match: {user: TEXT}', or 'request: {user: TEXT}' of a turn",
-}
-"""Keys that people write where they are none, in the words of other tools and APIs."""
-
-_CASSETTE = "; this is a cassette: serve it with --cassettes, or import it with mockllm import"
-_OF_OTHER_TOOLS = {"interactions": _CASSETTE, "http_interactions": _CASSETTE}
-"""What to do with a file that has such a key."""
-
-
 def unknown(node: Mapping, key: str, findings: Findings, table: Iterable[str]) -> str | None:
     """Adds the finding of an unknown key; returns the most similar key of the table."""
     if findings.full:
         return None
     table = tuple(table)
-    hint = _OF_OTHER_TOOLS.get(key) or right_place(key) or suggestion(key, table)
-    hint = hint or f"; known here: {', '.join(table)}"
-    findings.add(node, f"unknown key {excerpt(key)!r}{hint}", node.keys[key])
+    hint = advise(key, table) or f"known here: {', '.join(table)}"
+    findings.add(node, f"unknown key {excerpt(key)!r}; {hint}", node.keys[key])
     return next(iter(similar_names(key.lower(), table)), None)
-
-
-def right_place(key: str) -> str:
-    """The advice where a key belongs that people write elsewhere; "" for other keys."""
-    return f"; {_PLACES[key]}" if key in _PLACES else ""
 
 
 def record(make: Callable[..., T], table: Table) -> Callable[[Node, Findings], T | None]:

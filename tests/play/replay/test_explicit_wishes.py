@@ -13,7 +13,7 @@ from mockllm.play.replay.compilation.http_answer import HttpAnswer
 from mockllm.play.replay.loading import loads
 from mockllm.play.replay.losses import find_losses
 from mockllm.play.replay.turn_answer import turn_answer, usual_request
-from mockllm.scenario.reading.tables import PROPERTIES
+from mockllm.scenario.reading.definitions import PROPERTIES
 from mockllm.wire.protocols import PROTOCOLS
 
 TEXT = "{text: one two}"
