@@ -30,6 +30,13 @@ def server(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
 
 
 @pytest.fixture(scope="module")
+def plain() -> Iterator[ServerThread]:
+    """A server without answers made from requests."""
+    with ServerThread(loads(SCENARIOS)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
 def auto() -> Iterator[ServerThread]:
     """A server with answers made from requests."""
     with ServerThread(loads(SCENARIOS), ServerOptions(fallback=True)) as running:
@@ -147,9 +154,9 @@ def test_models_of_anthropic(server: ServerThread) -> None:
         assert invoke(server.url, model, body)["content"][0]["text"] == "Hello"
 
 
-def test_files_of_anthropic(server: ServerThread) -> None:
+def test_files_of_anthropic(plain: ServerThread) -> None:
     """OpenAI's files are not theirs: an error of their form."""
-    with anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0) as client:
+    with anthropic.Anthropic(base_url=plain.url, api_key="k", max_retries=0) as client:
         calls = [
             client.beta.files.list,
             lambda: client.beta.files.upload(file=("a.txt", b"x", "text/plain")),
@@ -164,14 +171,32 @@ def test_files_of_anthropic(server: ServerThread) -> None:
         assert "mock/a" in [model.id for model in client.models.list()]
 
 
-def test_files_of_google(server: ServerThread) -> None:
+def test_files_of_google(plain: ServerThread) -> None:
     """The same for Gemini's, whose error has a status."""
-    options = types.HttpOptions(base_url=server.url)
+    options = types.HttpOptions(base_url=plain.url)
     with genai.Client(api_key="k", http_options=options) as client:
         for call in (client.files.list, lambda: client.files.get(name="x"), client.caches.list):
             with pytest.raises(errors.ClientError, match="mockllm knows no route") as caught:
                 call()
             assert (caught.value.code, caught.value.status) == (404, "NOT_FOUND")
+
+
+def test_files_of_each_service(auto: ServerThread) -> None:
+    """No service lists the files of another one."""
+    options = types.HttpOptions(base_url=auto.url)
+    with (
+        anthropic.Anthropic(base_url=auto.url, api_key="k", max_retries=0) as claude,
+        genai.Client(api_key="k", http_options=options) as gemini,
+        openai.OpenAI(base_url=f"{auto.url}/v1", api_key="k", max_retries=0) as client,
+    ):
+        theirs = claude.beta.files.upload(file=("a.txt", b"x", "text/plain"))
+        ours = client.files.create(file=("b.txt", b"x"), purpose="assistants")
+        assert [file.id for file in claude.beta.files.list()] == [theirs.id]
+        assert [file.id for file in client.files.list()] == [ours.id]
+        assert list(gemini.files.list()) == []
+        with pytest.raises(anthropic.NotFoundError):
+            claude.beta.files.retrieve_metadata(ours.id)
+        client.files.delete(ours.id)
 
 
 def test_files_of_openai(server: ServerThread) -> None:

@@ -6,7 +6,7 @@ A stored answer is not kept. It is compiled again from the request that the sess
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
@@ -66,14 +66,26 @@ class Lookups:
         self._replayer = replayer
         self._speed = speed
 
-    def answer(self, call: ApiCall, operation: Operation) -> Answered:
-        """The answer to an operation."""
+    def answer(
+        self,
+        call: ApiCall,
+        operation: Operation,
+        models: tuple[Sequence[str], Sequence[str]] | None = None,
+    ) -> Answered:
+        """The answer to an operation.
+
+        Args:
+            models: the names of the models that there are, and of those that clients deleted; None:
+                those that are served.
+        """
         played = Played("played", 200, api=call.protocol.name)
         if operation == "response":
             streamed = self._streamed_again(call)
             if streamed is not None:
                 return Answered(streamed, replace(played, stream=True, settles=_stored_id(call)))
         found, is_pending = self._lookup(call, operation)
+        if models is not None:
+            found = replace(found, models=tuple(models[0]), gone=tuple(models[1]))
         body = call.protocol.lookups[operation](found)
         if operation in _SETTLING and not is_pending:
             played = replace(played, settles=_stored_id(call))
@@ -200,7 +212,7 @@ class Fallback:
             return fields
         if self.route.text_field and "json" not in request.content_type:
             return {self.route.text_field: request.body.decode("utf-8", "replace")}
-        return parse_object(request.body)
+        return parse_object(request.body) if request.method == "POST" else {}
 
 
 def find_fallback(method: str, path: str, owner: str | None = None) -> Fallback | None:
@@ -210,15 +222,13 @@ def find_fallback(method: str, path: str, owner: str | None = None) -> Fallback 
         path: without the query; only its end counts.
         owner: the API that it must be of; None: any.
     """
-    if method != "POST":
-        return None
     path = path.rstrip("/")
     found = [
         (match, protocol, route)
         for protocol in PROTOCOLS.values()
         if owner in (None, protocol.name)
         for route in protocol.fallback_routes
-        if (match := route.path.search(path)) is not None
+        if route.method == method and (match := route.path.search(path)) is not None
     ]
     if not found:
         return None

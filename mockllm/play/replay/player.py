@@ -556,7 +556,13 @@ class Player:
                 from mockllm.play.replay.service_jobs import answer_job
 
                 return answer_job(call, operation, self)
-            return self.lookups.answer(call, operation)
+            models = None
+            kinds = call.protocol.objects if self.fallback else ()
+            if operation in ("model", "models") and any(kind.is_model for kind in kinds):
+                from mockllm.play.replay.service_jobs import SessionJobs  # few requests need it
+
+                models = SessionJobs(call, self).models_by_fate()
+            return self.lookups.answer(call, operation, models)
         except RequestError as error:
             return refuse(call.protocol, error, Played(api=call.protocol.name))
 

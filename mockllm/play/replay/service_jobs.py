@@ -107,7 +107,7 @@ def _http_answer(reply: JobReply) -> HttpAnswer:
     data = body if isinstance(body, bytes) else json_bytes(dumps(body))
     headers = {"content-type": reply.content_type, **CORS, **reply.headers}
     parts = [TimedBytes(0, data)] if data else []
-    return bytes_answer(200, headers.items(), parts, streamed=False)
+    return bytes_answer(reply.status, headers.items(), parts, streamed=False)
 
 
 class SessionJobs:
@@ -166,28 +166,40 @@ class SessionJobs:
 
     def objects(self, kind: ObjectKind) -> Iterator[Json]:
         """All objects of a kind that the session has, the latest first."""
-        if kind.is_answer is None:
+        if kind.is_answer is None and kind.named is None:
             ids = [kind.prefix + token for token in self.tokens(kind.name)]
         else:
             ids = list(dict.fromkeys(kept_answers(self._session, kind.name)))
-        self.expect(ids)
-        counters = [_changes_of(id) for id in ids]
+        if kind.named is not None:
+            self._session.expect((), map(_makes_of, ids))
+        keys = [self.key_of(kind, id) for id in ids]
+        self.expect(keys)
+        counters = list(map(_changes_of, keys))
         self._session.expect((), counters)
         numbers = [(key, self._session.add_to(key, 0)) for key in counters]
         self._session.expect([f"{key} {n}" for key, count in numbers for n in range(count)], ())
         yield from filter(None, (self.find_object(kind, id) for id in ids))
 
+    def key_of(self, kind: ObjectKind, id: str) -> str:
+        """The key by which the session has an object: its id; where clients name objects, and may
+        make them again, with how often that was."""
+        return id if kind.named is None else f"{id} {self._session.add_to(_makes_of(id), 0)}"
+
     def find_object(self, kind: ObjectKind, id: str) -> Json | None:
-        if not id.startswith(kind.prefix) or self.is_deleted(id):
+        key = self.key_of(kind, id)
+        if not id.startswith(kind.prefix) or self.is_deleted(key):
             return None
-        made = self._session.answer(id)
+        made = self._session.answer(key)
         if made is None:
+            return None
+        found = _matching(kind, made.received.method, made.path.partition("?")[0])
+        if kind.is_answer is None and (found is None or found[0].does != "make"):
             return None
         state = kind.make(self._call_of(made, id, 0, kind))
         if state is None:
             return None
-        changes = range(self._session.add_to(_changes_of(id), 0))
-        ids = [f"{_changes_of(id)} {number}" for number in changes]
+        changes = _changes_of(key)
+        ids = [f"{changes} {number}" for number in range(self._session.add_to(changes, 0))]
         self._session.expect(ids, ())
         for number, changed in enumerate(map(self._session.answer, ids), 1):
             if changed is not None:  # one that is counted and not there is being answered
@@ -197,6 +209,26 @@ class SessionJobs:
                 assert route[0].change is not None
                 state = route[0].change(state, sent)
         return state
+
+    def models(self) -> Sequence[str]:
+        return self.models_by_fate()[0]
+
+    def models_by_fate(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The names of the models that there are, and of those that clients deleted."""
+        keys = {name: name for name in self._player.served.models()[0]}
+        for kind in self._call.protocol.objects:
+            if kind.is_model:
+                names = [*keys, *kept_answers(self._session, kind.name)]
+                self._session.expect((), map(_makes_of, names))
+                keys = {name: self.key_of(kind, name) for name in names}
+        self._session.expect((), map(deletions_of, keys.values()))
+        gone = [name for name, key in keys.items() if self.is_deleted(key)]
+        return [name for name in keys if name not in gone], gone
+
+    def play(self, body: Json, target: Target) -> WorkOutcome:
+        call = self._call._replace(target=target, body=json_bytes(dumps(body)))
+        answer = self._player.play_without_plan(call).answer
+        return WorkOutcome(answer.status, json_value(b"".join(answer.data)))
 
     def answers(self, id: str) -> Iterator[tuple[float, Fields, Fields]]:
         lookups = self._player.lookups
@@ -208,10 +240,10 @@ class SessionJobs:
 
     def _call_of(self, exchange: Exchange, id: str, number: int, kind: ObjectKind) -> JobCall:
         """The request of an exchange that made or changed an object."""
-        if exchange.body_size is not None:
-            raise not_kept_whole(id, exchange)
         path, _, query = exchange.path.partition("?")
         found = _matching(kind, exchange.received.method, path)
+        if exchange.body_size is not None and (found is None or not found[0].takes_any_size):
+            raise not_kept_whole(id, exchange)
         target = Target(query=parse_query(query)) if found is None else found[1]
         made: Fields = {}
         if exchange.scenario is not None:
@@ -219,7 +251,10 @@ class SessionJobs:
             recalled = lookups.recall(self._call, id)
             made = {} if recalled is None else lookups.body_of(recalled, self._call, id)
         headers, body, at = exchange.headers, exchange.body, exchange.received.at
-        return JobCall(self, target, headers, body, self._call.base, id, number, at, True, made)
+        size = exchange.body_size or len(body)
+        return JobCall(
+            self, target, headers, body, self._call.base, id, number, at, True, size, made
+        )
 
 
 def _token(key: str, number: int) -> str:
@@ -229,6 +264,11 @@ def _token(key: str, number: int) -> str:
 def _changes_of(id: str) -> str:
     """The name of the counter of the changes of an object."""
     return f"changes of {id}"
+
+
+def _makes_of(id: str) -> str:
+    """The name of the counter of how often an object was made that clients name."""
+    return f"makes of {id}"
 
 
 def keep_answer(session: Session, of: str, id: str) -> None:
@@ -263,31 +303,36 @@ class ObjectEndpoint:
         jobs, kind, route = SessionJobs(call, player), self.kind, self.route
         target = replace(self.target, query=call.target.query)
         sent = JobCall(jobs, target, call.headers, call.body, call.base, at=call.received_at)
+        sent = replace(sent, size=len(call.body))
+        state: Any = None
         answer_id = None
-        if route.does == "list":
-            state: Any = list(jobs.objects(kind))
-        elif route.does == "make":
+        if not route.takes_any_size and route.does != "call":
             _check_size(call.body)
+        if route.does == "list":
+            state = list(jobs.objects(kind))
+        elif route.does == "make":
             kind.make(sent)  # before anything is counted
-            answer_id = jobs.new_id(kind)
-            sent = replace(sent, id=answer_id)
-            state = kind.make(sent)
-        else:
-            id = target.segments["id"]
+            named = "" if kind.named is None else kind.named(sent)
+            sent = replace(sent, id=kind.prefix + named if named else jobs.new_id(kind))
+            answer_id, state = sent.id, kind.make(sent)
+            if kind.named is not None:
+                keep_answer(call.session, kind.name, sent.id)
+                answer_id = f"{sent.id} {call.session.add_to(_makes_of(sent.id)) + 1}"
+        elif route.does != "call":
+            id = target.segments.get("id") or kind.id_in_body(sent)
             sent = replace(sent, id=id if id.startswith(kind.prefix) else kind.prefix + id)
             state = jobs.find_object(kind, sent.id)
-            if state is None:
+            if state is None and not (kind.is_model and id in jobs.models()):
                 raise kind.not_found(id)
         if route.change is not None:
-            _check_size(call.body)
-            changes = _changes_of(sent.id)
+            changes = _changes_of(jobs.key_of(kind, sent.id))
             number = call.session.add_to(changes, 0)
             route.change(state, replace(sent, number=number + 1))  # before it is counted
             number = call.session.add_to(changes)
             answer_id, sent = f"{changes} {number}", replace(sent, number=number + 1)
             state = route.change(state, sent)
         if route.does == "delete":
-            jobs.delete(sent.id)
+            jobs.delete(jobs.key_of(kind, sent.id))
         answer = route.answer(state, sent)
         reply = answer if isinstance(answer, JobReply) else JobReply(answer)
         played = Played("played", 200, api=self.protocol.name, answer_id=answer_id)
@@ -303,9 +348,9 @@ def find_place(method: str, path: str, owner: str | None = None) -> ObjectEndpoi
     """
     for protocol in PROTOCOLS.values():
         for kind in protocol.objects:
-            if owner == protocol.name or (owner is None and not kind.is_marked):
+            if owner in (None, protocol.name):
                 found = _matching(kind, method, path.rstrip("/"))
-                if found is not None:
+                if found is not None and (owner or not kind.is_marked or found[0].is_own):
                     return ObjectEndpoint(protocol, kind, *found)
     return None
 

@@ -167,7 +167,8 @@ class Lookup:
     Args:
         target: the path and the query of the request.
         models: the names of the models that are served.
-        any_model: whether other models are answered, too.
+        any_model: whether other models are answered, too, but for those that are `gone`, as a
+            client deleted them.
         request: the body of the request that a stored answer belongs to; for `count_tokens` the
             body of the request itself.
         answer: the stored answer, as a body that is not streamed.
@@ -180,6 +181,7 @@ class Lookup:
     request: Fields = field(default_factory=dict)
     answer: Fields = field(default_factory=dict)
     number: int = 0
+    gone: tuple[str, ...] = ()
 
 
 Method = Literal["GET", "POST", "DELETE"]

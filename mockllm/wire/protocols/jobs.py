@@ -85,7 +85,8 @@ class Jobs(Protocol):
     `find_object` is an object of a table, None where there is none; `objects` are those of a kind,
     the latest first. `answers` are the bodies of the answers of a model that were made for an
     object (`conversation` of a request), each after its time (see `JobCall.at`) and with the body
-    of its request.
+    of its request. `models` are the names of the models that are served, and of those that clients
+    made; `play` is the answer of a model to a request of the same API.
     """
 
     def new(self, kind: str) -> str: ...
@@ -108,6 +109,10 @@ class Jobs(Protocol):
 
     def objects(self, kind: ObjectKind) -> Iterable[Json]: ...
 
+    def models(self) -> Sequence[str]: ...
+
+    def play(self, body: Json, target: Target) -> WorkOutcome: ...
+
     def answers(self, id: str) -> Iterable[tuple[float, Fields, Fields]]: ...
 
 
@@ -121,6 +126,7 @@ class JobCall:
         number: of the change, from 1; 0: it makes the object. The ids of what it adds are derived
             from it.
         at: when it arrived, in seconds since 1970; only to put requests in their order.
+        size: of the body as it was sent, in bytes.
         is_kept: whether it is read from the journal: it was accepted, whatever became of the things
             that it names.
         made: the answer of a model that is the object.
@@ -135,6 +141,7 @@ class JobCall:
     number: int = 0
     at: float = 0.0
     is_kept: bool = False
+    size: int = 0
     made: Fields = field(default_factory=dict)
 
     @property
@@ -156,6 +163,7 @@ class JobReply:
     id: str = ""
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
 
 
 JobHandler = Callable[[JobCall], JobReply]
@@ -176,16 +184,22 @@ class ObjectRoute:
     Args:
         route: a method and the end of a path; `{id}` in it is the object, or what follows the
             prefix of its id.
-        does: `make`, `show`, `list` or `delete`; `change` where there is `change`.
+        does: `make`, `show` (or change, where there is `change`), `list` or `delete`; `call`: it is
+            about no object, and its answer needs those of the session, or of a model.
         answer: the answer, from the object as it is afterwards (or before it is deleted; of `list`
             all objects, the latest first) and the request.
         change: the object with what the request changes, from the object before.
+        takes_any_size: whether its body may be larger than what a journal keeps. Of a large one
+            only the size is known later.
+        is_own: whether no other service has the path, though `ObjectKind.is_marked`.
     """
 
     route: str
-    does: Literal["make", "show", "list", "delete"] = "show"
+    does: Literal["make", "show", "list", "delete", "call"] = "show"
     answer: Callable[[Any, JobCall], Json | JobReply] = public_fields
     change: Callable[[Json, JobCall], Json] | None = None
+    takes_any_size: bool = False
+    is_own: bool = False
 
     @property
     def method(self) -> str:
@@ -213,6 +227,9 @@ class ObjectKind:
             another service has the same paths.
         is_answer: whether the answer of a model to a request with this body is such an object; its
             id is that of the answer.
+        named: the id that a client gives a new object, without the prefix; "" for none.
+        id_in_body: the id of the object that a request is about, where its path has none.
+        is_model: whether the objects are models, beside those that are served.
     """
 
     name: str
@@ -222,3 +239,6 @@ class ObjectKind:
     routes: tuple[ObjectRoute, ...]
     is_marked: bool = False
     is_answer: Callable[[Fields], bool] | None = None
+    named: Callable[[JobCall], str] | None = None
+    id_in_body: Callable[[JobCall], str] = lambda _: ""
+    is_model: bool = False

@@ -454,7 +454,7 @@ class FallbackBody:
 
 @record
 class FallbackRoute:
-    """A POST route besides those for answers of a model, whose answer follows from the request:
+    """A route besides those for answers of a model, whose answer follows from the request:
     embeddings, moderations, images, speech. `--fallback auto` answers it.
 
     Args:
@@ -471,6 +471,7 @@ class FallbackRoute:
     answer: Callable[[Fields, Target], Json | FallbackBody]
     takes_form: bool = False
     text_field: str = ""
+    method: str = "POST"
 
 
 @record

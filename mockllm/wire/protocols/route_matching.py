@@ -65,6 +65,13 @@ _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
+_BESIDE = re.compile(
+    r"/(?:fine_tuning|evals|assistants|threads|chatkit|containers|organizations?|agents|sessions"
+    r"|environments|deployments|vaults|memory_stores|decisions|tunedModels|fileSearchStores"
+    r"|datasets|connectors|embed-jobs|finetuning)(?:/|$)"
+)
+"""Paths of services that vendors of models have beside them."""
+
 _INVOKED = re.compile(r"/model/(?P<model>.+)/(?:invoke|invoke-with-response-stream)$")
 """InvokeModel of Amazon Bedrock, whose bodies are those of the vendor of the model."""
 
@@ -86,7 +93,7 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
     if method != "POST":
-        return Detected(None, reason=f"a {method} request calls no model")
+        return Detected(None, reason=_beside(path) or f"a {method} request calls no model")
     if _of_other_vendor(path, body):
         return Detected(None, reason=_OTHER_VENDOR)
     query = dict(parse_qsl(parts.query))
@@ -101,8 +108,16 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     for name, address in PROTOCOLS.addresses.items():
         if address.any_path and value is not None and PROTOCOLS[name].detect.request(value):
             return Detected(PROTOCOLS[name])
+    if beside := _beside(path):
+        return Detected(None, reason=beside)
     host = parts.hostname or "it"
     return Detected(None, reason=f"{host} has no known API at {parts.path or '/'}")
+
+
+def _beside(path: str) -> str:
+    """Why mockllm does not play a path of a service beside the models; "" for another path."""
+    why = "it is of a service beside the models, which mockllm leaves to routes of scenarios"
+    return why if _BESIDE.search(path) else ""
 
 
 def detect_by_body(request: Fields | None, body: bytes) -> WireProtocol | None:

@@ -181,7 +181,8 @@ def test_a_session_may_name_a_scenario_with_a_route(serve):
     [
         ("POST", "/v1/videos", "it generates no text"),
         ("POST", "/v1/embeddings", "--fallback auto would answer it"),
-        ("GET", "/v1/vector_stores", "a GET request calls no model"),
+        ("GET", "/v1/nothing", "a GET request calls no model"),
+        ("GET", "/v1/fine_tuning/jobs", "it is of a service beside the models"),
         ("POST", "/agent", "the body is a request of AG-UI, which is served at /agui"),
         ("POST", "/v1/chat/completion", "Did you mean POST /v1/chat/completions?"),
     ],
@@ -392,7 +393,7 @@ def test_a_scenario_goes_before_the_fallback(serve):
     assert served.http.post("/v1/embeddings", json={"input": "hello"}).json() == {"data": [1]}
     other = served.http.post("/v1/embeddings", json={"input": "bye", "model": "m"}).json()
     assert other["object"] == "list"
-    assert served.http.post("/v1/rerank", json={}).status_code == 404
+    assert served.http.post("/v1/nothing", json={}).status_code == 404
 
 
 def test_moderations_of_the_fallback(serve):

@@ -13,6 +13,7 @@ from mockllm.wire.protocols.anthropic_messages.decoder import Decoder, decode_bo
 from mockllm.wire.protocols.anthropic_messages.encoder import Encoder, encode_body
 from mockllm.wire.protocols.anthropic_messages.form import mistakes
 from mockllm.wire.protocols.anthropic_messages.request import options, parse
+from mockllm.wire.protocols.anthropic_messages.stored import FILES, SKILLS
 from mockllm.wire.protocols.anthropic_messages.ways import ways
 from mockllm.wire.protocols.base import WireProtocol
 from mockllm.wire.protocols.decoding import projection
@@ -85,6 +86,7 @@ PROTOCOL = WireProtocol(
         "count_tokens": service.count_tokens,
     },
     jobs=BATCHES,
+    objects=(FILES, SKILLS),
     guard=service.guard,
     carriers=(SSE, CHUNKS),
     carrier=lambda options: CHUNKS if options == BEDROCK else SSE,

@@ -215,7 +215,7 @@ def page(ids: list[str], target: Target, show: Callable[[str], Json]) -> Json:
     Args:
         show: the object that has an id.
     """
-    limit = _limit(target.query.get("limit", "20"))
+    limit = limit_of(target.query.get("limit", "20"))
     after, before = target.query.get("after_id"), target.query.get("before_id")
     if before in ids:
         rest = ids[: ids.index(before)]
@@ -231,7 +231,8 @@ def page(ids: list[str], target: Target, show: Callable[[str], Json]) -> Json:
     }
 
 
-def _limit(text: str) -> int:
+def limit_of(text: str) -> int:
+    """How many objects a page has."""
     if text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= 1000:
         return int(text)
     raise RequestError(

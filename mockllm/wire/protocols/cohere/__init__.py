@@ -4,8 +4,8 @@ https://docs.cohere.com/reference/chat
 
 `request` (with `messages`) parses requests; `encoder` writes answers and `decoder` reads them;
 `fields` has what both sides share, `errors` all errors; `fallback` answers routes for embeddings
-and rankings; `protocol` is the whole. The first version (`/v1/chat`, lines of JSON) is recorded and
-played as a route.
+and rankings; `first` answers the first version (`/v1/chat`, lines of JSON), which is recorded and
+played as a route; `protocol` is the whole.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import re
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,11 @@ Vector = tuple[float, ...]
 
 def _meta(**units: int) -> Json:
     return {"api_version": {"version": "2"}, "billed_units": units}
+
+
+def _of_first(answer: Json) -> Json:
+    """An answer of the first version, which says so."""
+    return {**answer, "meta": {**answer["meta"], "api_version": {"version": "1"}}}
 
 
 # Embeddings
@@ -86,6 +92,36 @@ def _embed(body: Fields, target: Target) -> Json:
     }
 
 
+def _first_embed(body: Fields, target: Target) -> Json:
+    """The same in the first version: a list of vectors, unless types are named."""
+    usual = {"model": "embed-english-v3.0", "input_type": "search_document"}
+    answer = _of_first(_embed({**usual, **body}, target))
+    if body.get("embedding_types"):
+        return answer
+    floats = answer["embeddings"]["float"]
+    return {**answer, "embeddings": floats, "response_type": "embeddings_floats"}
+
+
+# Tokens
+
+
+def _tokenize(body: Fields, target: Target) -> Json:
+    """A token for each character, its code point; so each text has an inverse."""
+    CHECKS.fields({"text": TEXT})("", body)
+    text = body["text"]
+    return {"tokens": list(map(ord, text)), "token_strings": list(text), "meta": _META}
+
+
+def _detokenize(body: Fields, target: Target) -> Json:
+    CHECKS.fields({"tokens": CHECKS.list_of(CHECKS.number(0, sys.maxunicode, whole=True))})(
+        "", body
+    )
+    return {"text": "".join(map(chr, body["tokens"])), "meta": _META}
+
+
+_META = {"api_version": {"version": "1"}}
+
+
 # Rankings
 
 
@@ -104,6 +140,15 @@ def _rerank(body: Fields, target: Target) -> Json:
         "results": results[: body.get("top_n") or len(results)],
         "meta": _meta(search_units=-(-len(documents) // 100)),
     }
+
+
+def _first_rerank(body: Fields, target: Target) -> Json:
+    """The same in the first version, which may return the documents."""
+    answer = _of_first(_rerank({"model": "rerank-english-v3.0", **body}, target))
+    if body.get("return_documents"):
+        for result in answer["results"]:
+            result["document"] = {"text": _document(body["documents"][result["index"]])}
+    return answer
 
 
 def _document(item: object) -> str:
@@ -127,4 +172,8 @@ _RERANK = CHECKS.fields(
 FALLBACK_ROUTES = (
     FallbackRoute(re.compile(r"/v2/embed$"), _embed),
     FallbackRoute(re.compile(r"/v2/rerank$"), _rerank),
+    FallbackRoute(re.compile(r"/v1/embed$"), _first_embed),
+    FallbackRoute(re.compile(r"/v1/rerank$"), _first_rerank),
+    FallbackRoute(re.compile(r"/v1/tokenize$"), _tokenize),
+    FallbackRoute(re.compile(r"/v1/detokenize$"), _detokenize),
 )

@@ -13,6 +13,7 @@ from mockllm.wire.protocols.cohere.decoder import Decoder, decode_body
 from mockllm.wire.protocols.cohere.encoder import Encoder, encode_body
 from mockllm.wire.protocols.cohere.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.cohere.fields import answer_id, write_finish
+from mockllm.wire.protocols.cohere.first import FIRST_CHAT
 from mockllm.wire.protocols.cohere.request import options, parse
 from mockllm.wire.protocols.cohere.ways import ways
 from mockllm.wire.protocols.decoding import projection
@@ -76,6 +77,7 @@ PROTOCOL = WireProtocol(
         },
     ),
     fallback_routes=FALLBACK_ROUTES,
+    objects=(FIRST_CHAT,),
     zero_arguments="{}",
     finish_values={reason: (write_finish(reason, None),) for reason in get_args(FinishReason)},
     service_errors=errors.SERVICE_ERRORS,

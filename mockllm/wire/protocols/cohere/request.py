@@ -21,9 +21,13 @@ from mockllm.wire.protocols.values import array, mapping, objects, offered_tools
 _CHOICES = {"REQUIRED": "required", "NONE": "none"}
 
 
+TRANSLATED = Target({"version": "1"})
+"""The target of a request of the first version: its calls have no ids."""
+
+
 def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of a body of Cohere."""
-    (_check if strict else CHECKS.mapping)("", body)
+    (_check if strict and target != TRANSLATED else CHECKS.mapping)("", body)
     messages = _messages(body.get("messages"))
     return Request(
         api=API,

@@ -176,13 +176,30 @@ def _list(call: JobCall) -> JobReply:
     names = [_name(token) for token in call.jobs.tokens(_KIND)]
     call.jobs.expect(names)
     batches = [name for name in names if call.jobs.find(name) is not None]
-    start, size = _number(call.target, "pageToken", 0), _number(call.target, "pageSize", _MOST)
+    start, size = _place(call.target, _MOST)
     found = [_find_batch(call, name) for name in batches[start : start + size]]
     shown = [
         _show_operation(call, batch, work.state(), work) for batch, work in filter(None, found)
     ]
-    more = {"nextPageToken": str(start + size)} if start + size < len(batches) else {}
-    return JobReply({"operations": shown, **more})
+    return JobReply({"operations": shown, **_next(start + size, len(batches))})
+
+
+def page_of(name: str, found: Sequence[Json], target: Target, most: int) -> Json:
+    """A page of objects; its token is the number of the first one.
+
+    Args:
+        most: how many it has where the request does not say it.
+    """
+    start, size = _place(target, most)
+    return {name: list(found[start : start + size]), **_next(start + size, len(found))}
+
+
+def _place(target: Target, most: int) -> tuple[int, int]:
+    return _number(target, "pageToken", 0), _number(target, "pageSize", most)
+
+
+def _next(end: int, count: int) -> Json:
+    return {"nextPageToken": str(end)} if end < count else {}
 
 
 def _number(target: Target, name: str, default: int) -> int:

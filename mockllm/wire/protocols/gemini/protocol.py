@@ -23,6 +23,7 @@ from mockllm.wire.protocols.gemini.encoder import Encoder, encode_body, response
 from mockllm.wire.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.gemini.fields import FINISHES, Options
 from mockllm.wire.protocols.gemini.request import model_of, options, parse
+from mockllm.wire.protocols.gemini.stored import OBJECTS
 from mockllm.wire.protocols.gemini.ways import ways
 from mockllm.wire.protocols.gemini_common import get, messages, text_of
 from mockllm.wire.protocols.records import Fields, Json
@@ -145,6 +146,7 @@ PROTOCOL = WireProtocol(
     ),
     jobs=BATCHES,
     fallback_routes=FALLBACK_ROUTES,
+    objects=OBJECTS,
     finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",
     error_at=lambda target, _status, body, headers: (

@@ -70,6 +70,7 @@ PROTOCOL = WireProtocol(
         "version": lambda _: {"version": service.VERSION},
     },
     fallback_routes=service.FALLBACK_ROUTES,
+    objects=(service.MODELS,),
     finish_values=dict.fromkeys(("stop", "tool_calls", "content_filter", "refusal"), ("stop",)),
     carriers=(NDJSON,),
     carrier=lambda _: NDJSON,

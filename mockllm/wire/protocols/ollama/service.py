@@ -6,12 +6,15 @@ https://github.com/ollama/ollama/blob/main/docs/api.md#list-local-models
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.seeded import derive, unit_vector
 from mockllm.core.tokens_and_fragments import tokens
-from mockllm.wire.protocols.base import Lookup
+from mockllm.wire.protocols.base import Lookup, dumps
+from mockllm.wire.protocols.jobs import JobCall, JobReply, ObjectKind, ObjectRoute
 from mockllm.wire.protocols.ollama.errors import CHECKS, TEXT
 from mockllm.wire.protocols.records import FallbackRoute, Fields, Json
 from mockllm.wire.protocols.values import string
@@ -61,8 +64,8 @@ def model(lookup: Lookup) -> Json:
     name = string(lookup.request.get("model")) or string(lookup.request.get("name"))
     if not name:
         raise RequestError("model is required", param="model")
-    if name not in lookup.models and not lookup.any_model:
-        raise RequestError(f"model '{name}' not found", status=404)
+    if name in lookup.gone or (name not in lookup.models and not lookup.any_model):
+        raise _no_model(name)
     return {
         "license": "",
         "modelfile": f"FROM {name}\n",
@@ -73,6 +76,82 @@ def model(lookup: Lookup) -> Json:
         "capabilities": ["completion", "tools", "thinking", "vision"],
         "modified_at": _MOMENT,
     }
+
+
+# Models that clients make
+
+
+def _no_model(name: str) -> RequestError:
+    return RequestError(f"model '{name}' not found", status=404)
+
+
+def _name(call: JobCall) -> str:
+    """The model that a request is about, or makes."""
+    fields = call.fields
+    name = string(fields.get("destination") or fields.get("model") or fields.get("name"))
+    if not name:
+        raise RequestError("model is required", param="model")
+    return name
+
+
+def _model(call: JobCall) -> Json:
+    source = string(call.fields.get("source") or call.fields.get("from"))
+    if source and not call.is_kept and source not in call.jobs.models():
+        raise _no_model(source)
+    return {"name": _name(call)}
+
+
+def _progress(*statuses: Json) -> Callable[[object, JobCall], Json | JobReply]:
+    """An answer that is streamed unless the request says else: a line for each status."""
+
+    def answer(_: object, call: JobCall) -> Json | JobReply:
+        if call.fields.get("stream") is False:
+            return dict(statuses[-1])
+        lines = "".join(dumps(status) + "\n" for status in statuses)
+        return JobReply(json_bytes(lines), content_type="application/x-ndjson")
+
+    return answer
+
+
+_DIGEST = f"sha256:{derive('layer', 'digest', length=64, hex=True)}"
+_LAYER: Json = {"status": f"pulling {_DIGEST[7:19]}", "digest": _DIGEST, "total": _SIZE}
+_PULL: tuple[Json, ...] = (
+    {"status": "pulling manifest"},
+    *({**_LAYER, "completed": _SIZE * part // 4} for part in range(1, 5)),
+    *({"status": text} for text in ("verifying sha256 digest", "writing manifest", "success")),
+)
+_PUSH = (
+    {"status": "retrieving manifest"},
+    {**_LAYER, "status": f"pushing {_DIGEST[7:19]}", "completed": _SIZE},
+    {"status": "pushing manifest"},
+    {"status": "success"},
+)
+_CREATE = tuple(
+    {"status": text} for text in ("using existing layer " + _DIGEST, "writing manifest", "success")
+)
+
+
+def _nothing(_state: object, _call: JobCall) -> JobReply:
+    return JobReply(b"")
+
+
+MODELS = ObjectKind(
+    "model",
+    "",
+    _model,
+    _no_model,
+    (
+        ObjectRoute("POST /api/pull", "make", _progress(*_PULL)),
+        ObjectRoute("POST /api/create", "make", _progress(*_CREATE)),
+        ObjectRoute("POST /api/copy", "make", _nothing),
+        ObjectRoute("POST /api/push", answer=_progress(*_PUSH)),
+        ObjectRoute("DELETE /api/delete", "delete", _nothing),
+        ObjectRoute("POST /api/blobs/{digest}", "call", lambda _, __: JobReply(b"", status=201)),
+    ),
+    named=_name,
+    id_in_body=_name,
+    is_model=True,
+)
 
 
 # Embeddings

@@ -1,5 +1,5 @@
-"""Answers of OpenAI's routes that follow from the request: here embeddings and moderations; images
-and audio are in `media_routes`.
+"""Answers of OpenAI's routes that follow from the request: here embeddings and moderations, and
+what vLLM's server has besides; images and audio are in `media_routes`.
 
 https://platform.openai.com/docs/api-reference/embeddings and
 https://platform.openai.com/docs/api-reference/moderations; the fields are those of the types in
@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import re
 import struct
+import sys
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import Target
@@ -18,8 +19,8 @@ from mockllm.core.seeded import derive, unit_vector
 from mockllm.core.tokens_and_fragments import tokens
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.openai_chat.media_routes import MEDIA_ROUTES, served_model
-from mockllm.wire.protocols.openai_common import bad_value, invalid_type, missing
-from mockllm.wire.protocols.records import FallbackRoute, Fields, Json
+from mockllm.wire.protocols.openai_common import bad_value, invalid_type, missing, text_of
+from mockllm.wire.protocols.records import FallbackBody, FallbackRoute, Fields, Json
 from mockllm.wire.protocols.values import mapping, string
 
 _DIMENSIONS = {"text-embedding-3-large": 3072}
@@ -162,7 +163,47 @@ def _result(kinds: list[str]) -> Json:
     }
 
 
+# vLLM's server: https://docs.vllm.ai/en/stable/serving/openai_compatible_server/
+
+_LENGTH = 32_768
+"""Of the context of a model, in tokens."""
+
+
+def _health(_body: Fields, _target: Target) -> FallbackBody:
+    return FallbackBody("application/json", ())
+
+
+def _version(_body: Fields, _target: Target) -> Json:
+    return {"version": "0.11.0"}
+
+
+def _tokenize(body: Fields, _target: Target) -> Json:
+    """A token for each character, its code point; so each text has an inverse."""
+    text = string(body.get("prompt"))
+    if body.get("prompt") is None:
+        messages = body.get("messages")
+        if not isinstance(messages, list):
+            raise missing("prompt")
+        text = "\n".join(text_of(mapping(message).get("content")) for message in messages)
+    strings = list(text) if body.get("return_token_strs") else None
+    counts = {"count": len(text), "max_model_len": _LENGTH}
+    return {**counts, "tokens": list(map(ord, text)), "token_strs": strings}
+
+
+def _detokenize(body: Fields, _target: Target) -> Json:
+    given = body.get("tokens")
+    if not isinstance(given, list):
+        raise missing("tokens")
+    if not all(type(token) is int and 0 <= token <= sys.maxunicode for token in given):
+        raise invalid_type("tokens", "an array of tokens", given)
+    return {"prompt": "".join(map(chr, given))}
+
+
 FALLBACK_ROUTES = (
+    FallbackRoute(re.compile(r"/health$"), _health, method="GET"),
+    FallbackRoute(re.compile(r"/version$"), _version, method="GET"),
+    FallbackRoute(re.compile(r"/tokenize$"), _tokenize),
+    FallbackRoute(re.compile(r"/detokenize$"), _detokenize),
     FallbackRoute(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/embeddings$"), _embeddings),
     FallbackRoute(re.compile(r"/moderations$"), _moderations),
     *MEDIA_ROUTES,
