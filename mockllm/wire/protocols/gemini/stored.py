@@ -195,6 +195,8 @@ FILES = ObjectKind(
 
 _RESPONSE = "type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse"
 _OPERATION = "/models/{model}/operations/{id}"
+_MOST_VIDEOS = 4
+"""Of one request, as the reference of Vertex AI has it."""
 
 
 def _video(call: JobCall) -> Json:
@@ -202,7 +204,10 @@ def _video(call: JobCall) -> Json:
     if not prompts:
         raise RequestError("instances: must have at least one", param="instances")
     count = mapping(get(call.fields, "parameters")).get("sampleCount") or 1
-    return {"_count": count if type(count) is int else 1, "_model": call.target.segments["model"]}
+    if type(count) is not int or not 1 <= count <= _MOST_VIDEOS:
+        message = f"parameters.sampleCount: must be a whole number from 1 to {_MOST_VIDEOS}"
+        raise RequestError(message, param="parameters.sampleCount")
+    return {"_count": count, "_model": call.target.segments["model"]}
 
 
 def _operation(video: Json, call: JobCall) -> Json:

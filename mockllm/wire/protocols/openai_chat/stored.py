@@ -142,7 +142,7 @@ def _with_files(store: Json, call: JobCall, given: list[Json]) -> Json:
             "status": "completed",
             "usage_bytes": size,
             "vector_store_id": call.id,
-            "attributes": said.get("attributes") or {},
+            "attributes": mapping(said.get("attributes")),
             "chunking_strategy": {"type": "static", "static": dict(chunks)},
         }
     return {**store, "_files": files}
@@ -206,7 +206,7 @@ def _with_batch(store: Json, call: JobCall) -> Json:
         "file_counts": _counts(len(given)),
         "status": "completed",
         "vector_store_id": call.id,
-        "_ids": [one["file_id"] for one in given],
+        "_ids": [string(one.get("file_id")) for one in given],
     }
     return {**_with_files(store, call, given), "_batches": {**store["_batches"], id: batch}}
 
@@ -289,7 +289,8 @@ def _search(store: Json, call: JobCall) -> Json:
     if not wanted:
         raise missing("query")
     condition = mapping(call.fields.get("filters"))
-    threshold = mapping(call.fields.get("ranking_options")).get("score_threshold") or 0
+    threshold = mapping(call.fields.get("ranking_options")).get("score_threshold")
+    least = threshold if isinstance(threshold, int | float) else 0
     found = []
     for id, file in store["_files"].items():
         if condition and not _passes(file["attributes"], condition):
@@ -297,7 +298,7 @@ def _search(store: Json, call: JobCall) -> Json:
         filename, text = _text(id, call)
         for piece in _chunks(text, file["chunking_strategy"]["static"]):
             score = len(wanted & _words(piece)) / len(wanted)
-            if score and score >= threshold:
+            if score and score >= least:
                 content = [{"type": "text", "text": piece}]
                 named = {"file_id": id, "filename": filename, "score": score}
                 found.append({**named, "attributes": file["attributes"], "content": content})

@@ -151,17 +151,18 @@ def _part(_: Json, call: JobCall) -> Json:
 
 
 def _complete(upload: Json, call: JobCall) -> Json:
-    parts, ids = _check_pending(upload)["_parts"], array(call.fields.get("part_ids"))
+    parts = _check_pending(upload)["_parts"]
+    ids = list(map(string, array(call.fields.get("part_ids"))))
     for id in ids:
         if id not in parts:
-            raise not_found("Upload Part", string(id), param="part_ids")
-    content = b"".join(parts[id] for id in ids)
-    if len(content) != upload["bytes"]:
+            raise not_found("Upload Part", id, param="part_ids")
+    size = sum(len(parts[id]) for id in ids)  # a part may be named a million times
+    if size != upload["bytes"]:
         raise RequestError(
-            f"The parts have {len(content)} bytes, and the upload was created for "
-            f"{upload['bytes']}.",
+            f"The parts have {size} bytes, and the upload was created for {upload['bytes']}.",
             param="bytes",
         )
+    content = b"".join(parts[id] for id in ids)
     checksum = call.fields.get("md5")
     if checksum and checksum != hashlib.md5(content, usedforsecurity=False).hexdigest():
         raise RequestError("The checksum is not that of the parts.", param="md5")
