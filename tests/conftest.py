@@ -56,7 +56,7 @@ class Served:
     """A server with an HTTP client for it."""
 
     def __init__(self, thread: ServerThread, client: httpx.Client) -> None:
-        self.server = thread.server
+        self.thread, self.server = thread, thread.server
         self.url = thread.url
         self.http = client
 

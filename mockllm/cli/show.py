@@ -24,6 +24,7 @@ from mockllm.scenario.model import Api, Scenario
 if TYPE_CHECKING:
     from mockllm.core.http import Ending
     from mockllm.play.faults.transmission import Transmission
+    from mockllm.play.replay.compilation.gates import AnswerGate
     from mockllm.play.replay.compilation.http_answer import HttpAnswer
     from mockllm.play.replay.compilation.tape_player import RecordedAnswer
     from mockllm.wire.protocols.base import WireProtocol
@@ -144,6 +145,8 @@ def _print(answer: HttpAnswer, timing: bool) -> None:
         write_bytes(data)
     if not answer.streamed and sys.stdout.isatty():
         echo()
+    for gate in answer.gates:
+        echo(f"mockllm: {_gate_line(gate)}", err=True)
     if answer.fault is not None:
         echo(f"mockllm: {_fault_line(answer, answer.fault)}", err=True)
 
@@ -155,6 +158,14 @@ _ENDINGS: dict[Ending, str] = {
     "chunk": "the connection is closed in an HTTP chunk that is longer than what came",
     "open": "nothing more comes, and the connection stays open",
 }
+
+
+def _gate_line(gate: AnswerGate) -> str:
+    from mockllm.scenario.durations import duration
+
+    before = "before status and headers" if gate.before < 0 else f"after {gate.before:,} bytes"
+    limit = duration(gate.gate.limit)
+    return f"{before}, the answer waits at the gate {gate.gate.name!r}, for {limit} at most"
 
 
 def _fault_line(answer: HttpAnswer, note: Transmission) -> str:

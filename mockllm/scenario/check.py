@@ -23,6 +23,8 @@ from mockllm.scenario.part_model import (
     AutoPart,
     ErrorPart,
     FramePart,
+    Gate,
+    GatePart,
     InterleavedPart,
     Member,
     NativePart,
@@ -259,12 +261,15 @@ def _turn(
         for index, part in enumerate(choice.reply):
             part_path = (*path, "choices", number, "reply", index)
             for member_path, member in _members(part_path, part):
-                if isinstance(member, AutoPart | ErrorPart | FramePart | NativePart):
+                if isinstance(member, AutoPart | ErrorPart | FramePart | GatePart | NativePart):
                     yield (
                         member_path,
                         "belongs into the reply of the turn; a choice has only content",
                     )
             yield from _part(scenario, tools, part_path, part)
+    yield from _gates(path, turn)
+    for number, attempt in enumerate(turn.attempts):
+        yield from _gates((*path, "attempts", number), attempt)
     if turn.stop_sequence is not None and turn.finish not in (None, "stop"):
         yield (*path, "stop_sequence"), f"ends an answer whose finish is stop, not {turn.finish}"
     for place, expect in _conditions(path, turn):
@@ -272,6 +277,32 @@ def _turn(
             for inner, message in schema_flaws(expect.schema):
                 yield (*place, "schema", *inner), message
         yield from _body((*place, "body"), expect.body)
+
+
+def _gates(path: KeyPath, turn: m.TurnSpec) -> Iterator[Mistake]:
+    """The gates of a turn at which nothing can wait."""
+    places: list[tuple[KeyPath, Gate]] = []
+    if turn.gate is not None:
+        places.append(((*path, "gate"), turn.gate))
+        if turn.client and not turn.service:
+            yield (*path, "gate"), "holds the messages of 'service', and this turn has none"
+    for index, part in enumerate(turn.reply):
+        if isinstance(part, GatePart):
+            places.append(((*path, "reply", index, "gate"), part.gate))
+    passed: set[str] = set()
+    for place, gate in places:
+        if turn.recorded is not None and gate is not turn.gate:
+            yield (
+                place,
+                "has no place in a recording, which is sent as it was; make it 'gate' of the turn, "
+                "or remove 'recorded'",
+            )
+        if gate.name in passed:
+            message = f"{gate.name!r} is open by then: this answer waited there; take another name"
+            yield place, message
+        if not gate.limit:
+            yield (*place, "limit"), "must be longer than 0; the answer would not wait"
+        passed.add(gate.name)
 
 
 def _conditions(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, m.Expect]]:

@@ -24,6 +24,7 @@ from mockllm.scenario.part_model import (
     AutoPart,
     Citation,
     FramePart,
+    Gate,
     MediaSource,
     NativePart,
     ToolPart,
@@ -242,6 +243,11 @@ def _hears(hears: m.Hears) -> Any:
     return keys if len(keys) > 1 else hears.say
 
 
+def _gate(gate: Gate) -> Any:
+    keys = _keys(gate)
+    return keys if len(keys) > 1 else gate.name
+
+
 def _http(http: m.Http) -> Any:
     keys = _keys(http)
     return keys if len(keys) > 1 else http.status
@@ -363,6 +369,7 @@ _BY_TYPE: dict[type, _Write] = {
     m.Recorded: _recorded,
     m.Hears: _hears,
     m.Http: _http,
+    Gate: _gate,
     RouteAnswer: _answer,
     MessageSpec: _message,
     Pending: _pending,

@@ -18,7 +18,14 @@ from mockllm.core.request import OfferedTool
 from mockllm.core.tokens_and_fragments import Split
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
-from mockllm.scenario.part_model import AnyPart, AutoPart, ErrorSpec
+from mockllm.scenario.part_model import (
+    AnyPart,
+    AutoPart,
+    ErrorSpec,
+    Gate,
+    gates_in,
+    without_gates,
+)
 from mockllm.scenario.route_model import JobSpec, MessageSpec, RouteAnswer, RouteSpec
 
 if TYPE_CHECKING:
@@ -452,6 +459,7 @@ class TurnSpec:
         hears: what the user says before it, over APIs that take sound.
         speech: how its text sounds, over APIs that answer in speech; None: a tone.
         choices: further choices beside the reply, each with a `reply`, `finish` and `finish_raw`.
+        gate: before which the whole answer waits; further ones are parts of the reply.
         attempts: what earlier tries of this turn get: an error; or an answer, which without a
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
             answer that was broken off, with nothing else.
@@ -479,6 +487,7 @@ class TurnSpec:
     fingerprint: str | None = None
     choices: tuple[TurnSpec, ...] = ()
     timing: Timing | None = None
+    gate: Gate | None = None
     attempts: tuple[TurnSpec, ...] = ()
     wire: Wire | None = None
     expect: ExpectedOutcome | None = None
@@ -515,7 +524,9 @@ class TurnSpec:
         if attempt.http is not None or attempt.reply:
             return replace(attempt, obey=self.obey) if self.obey else attempt
         changed = {key: value for key in _OF_TRIES if (value := getattr(attempt, key)) is not None}
-        return replace(self, attempts=(), recorded=None, fault=attempt.fault, **changed)
+        return replace(
+            self, attempts=(), recorded=None, fault=attempt.fault, gate=attempt.gate, **changed
+        )
 
     def every(self) -> Iterator[TurnSpec]:
         """The turn, the tries before it, and what may answer in its place, with theirs."""
@@ -671,6 +682,25 @@ class Scenario:
     def is_template(self, turn: TurnSpec) -> bool:
         """Whether values of the request may stand in the texts of a turn."""
         return self.template if turn.template is None else turn.template
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The names of its gates."""
+        turns = [form for turn in self.turns for form in turn.every()]
+        found = [[turn.gate] if turn.gate is not None else [] for turn in turns]
+        found += [gates_in(turn.reply) for turn in turns]
+        return tuple(gate.name for gates in found for gate in gates)
+
+    def without_gates(self) -> Scenario:
+        """The scenario where nobody opens gates: nothing waits."""
+
+        def opened(turn: TurnSpec) -> TurnSpec:
+            attempts = tuple(map(opened, turn.attempts))
+            return replace(turn, gate=None, reply=without_gates(turn.reply), attempts=attempts)
+
+        if not self.gates:
+            return self
+        return replace(self, turns=tuple(turn.with_each(opened) for turn in self.turns))
 
     @property
     def jumps(self) -> bool:

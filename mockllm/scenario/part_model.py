@@ -191,6 +191,25 @@ class PausePart:
 
 
 @record
+class Gate:
+    """A place at which an answer waits until the test opens it.
+
+    Args:
+        limit: after so many microseconds the answer goes on, and the verdict is bad.
+    """
+
+    name: str
+    limit: int = 30_000_000
+
+
+@record
+class GatePart:
+    """A gate: what comes after it waits."""
+
+    gate: Gate
+
+
+@record
 class FramePart:
     """One frame of protocol `api`, sent unchanged: `data` (text, or a JSON value) with `event`,
     `id` and `retry`; or a `comment`; or `raw` text.
@@ -268,7 +287,7 @@ class AutoPart:
 PartPath = tuple[str | int, ...]
 """The keys and numbers that lead to a part or a value."""
 
-AnyPart = Member | ParallelPart | InterleavedPart | PausePart | ErrorPart | AutoPart
+AnyPart = Member | ParallelPart | InterleavedPart | PausePart | GatePart | ErrorPart | AutoPart
 
 
 # Groups
@@ -358,6 +377,17 @@ def plain_text(reply: Sequence[AnyPart]) -> str | None:
     is_plain = all(isinstance(part, TextPart | ReasoningPart) for part in reply)
     texts = (part.text for part in reply if isinstance(part, TextPart))
     return "".join(texts) if is_plain else None
+
+
+def gates_in(reply: Iterable[AnyPart]) -> list[Gate]:
+    """The gates of a reply, in order."""
+    return [part.gate for part in reply if isinstance(part, GatePart)]
+
+
+def without_gates(reply: tuple[AnyPart, ...]) -> tuple[AnyPart, ...]:
+    """A reply in which nothing waits; one of gates alone is empty."""
+    kept = tuple(part for part in reply if not isinstance(part, GatePart))
+    return kept or tuple(PausePart(0) for _ in reply[:1])
 
 
 def takes_time(part: AnyPart) -> bool:

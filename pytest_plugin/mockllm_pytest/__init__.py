@@ -3,7 +3,8 @@
 pytest loads `mockllm_pytest.plugin` by itself. Tests may import from here:
 
 - the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`,
-  `server_tool`, `image`, `audio`, `parallel`, `interleaved`, `pause`, `frame`, `error`, `auto`
+  `server_tool`, `image`, `audio`, `parallel`, `interleaved`, `pause`, `gate`, `frame`, `error`,
+  `auto`
 - the base classes of test suites: `AccumulatorSuite`, `ClientSuite`, `CutSuite`,
   `ResilienceSuite`
 - the types of fixtures, for annotations: `MockService` (`mockllm_server`), `MockSession`
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         auto,
         error,
         frame,
+        gate,
         image,
         interleaved,
         parallel,
@@ -51,6 +53,7 @@ __all__ = [
     "auto",
     "error",
     "frame",
+    "gate",
     "image",
     "interleaved",
     "parallel",

@@ -213,6 +213,15 @@ def pause(duration: str) -> Part:
     return {"pause": duration}
 
 
+def gate(name: str, *, limit: str | None = None) -> Part:
+    """A place at which the answer waits until the test calls `mockllm_session.release(name)`.
+
+    Args:
+        limit: after which the answer goes on, and the test fails; default: `"30s"`.
+    """
+    return {"gate": name if limit is None else {"name": name, "limit": limit}}
+
+
 def frame(
     data: Any = None,
     *,

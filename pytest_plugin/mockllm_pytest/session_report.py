@@ -108,7 +108,8 @@ def judge(
 
 
 def _argument(mistake: SessionMistake) -> str:
-    """The argument of the marker that allows a mistake; none has the name `failed`."""
+    """The argument of the marker that allows a mistake; none has the name `failed` or
+    `unopened`."""
     if mistake.rule == "extra-request":
         return "extra_requests"
     return {"unknown": "violations", "missed_faults": "unplayed"}.get(mistake.kind, mistake.kind)
@@ -134,7 +135,7 @@ def _marker(mark: MockllmMark, mistakes: Sequence[SessionMistake]) -> str:
         keywords["violations"] = tuple(sorted(names | broken))
     for mistake in mistakes:
         argument = _argument(mistake)
-        if argument not in ("violations", "failed"):
+        if argument not in ("violations", "failed", "unopened"):
             keywords[argument] = True
     words = [repr(name) for name in mark.names]
     words += [f"{name}={value!r}" for name, value in keywords.items()]

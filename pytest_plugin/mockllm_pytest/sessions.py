@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockllm.core.errors import MockLLMError
 from mockllm.core.text import json_as_yaml
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from mockllm_pytest.answering import Answering
     from mockllm_pytest.serving import MockService
     from mockllm_pytest.session_report import SessionReport
+
+_R = TypeVar("_R")
 
 
 class MockSession:
@@ -348,6 +350,7 @@ class MockSession:
         error: Mapping[str, Any] | None = None,
         hears: str | Mapping[str, Any] | None = None,
         speech: str | Mapping[str, Any] | None = None,
+        gate: str | Mapping[str, Any] | None = None,
     ) -> None:
         """Adds the next turn of the model to a conversation that the test itself writes.
 
@@ -392,6 +395,8 @@ class MockSession:
             retry_after, error: of an HTTP error, in place of a mapping in `http`.
             hears: what the user says, of a client that sends sound.
             speech: the sound of the reply, for a client that asks for it.
+            gate: the name of a gate before the answer, with its status and headers, or a mapping
+                as in `{"name": "thinking", "limit": "5s"}`; see `release`.
 
         Raises:
             ScenarioError: with every problem in the turn, which is then not added.
@@ -427,6 +432,7 @@ class MockSession:
             error=error,
             hears=hears,
             speech=speech,
+            gate=gate,
         )
         __tracebackhide__ = True  # the mistake is in the line that calls this
         self._replies.add(turn, match)
@@ -463,6 +469,65 @@ class MockSession:
 
         known, another = self._service.library.every, bool(self._replies.conversations)
         return suggestions(request, headers, known, used, another=another)
+
+    # Gates
+
+    def release(self, gate: str) -> None:
+        """Opens a gate: for the answers that wait there, and for those that come later.
+
+        Raises:
+            UsageError: no scenario of the test has a gate of that name.
+        """
+        self._ask_gate(self._thread.server.release, gate)
+
+    def wait_for_gate(self, gate: str, timeout: float = 10.0) -> None:
+        """Waits until an answer waits at a gate, so that the client has all that comes before. In
+        a coroutine: `await asyncio.to_thread(mockllm_session.wait_for_gate, "thinking")`.
+
+        Args:
+            timeout: in seconds.
+
+        Raises:
+            TimeoutError: none came there.
+            UsageError: no scenario of the test has a gate of that name, or it is open.
+        """
+        from mockllm.core.errors import UsageError
+
+        waits = self._ask_gate(self._thread.server.wait_for_gate, gate, timeout)
+        if waits is None:
+            raise UsageError(f"the gate {gate!r} was released before, so no answer waits there")
+        if not waits:
+            requests = self.format_exchanges()
+            raise TimeoutError(f"no answer came to the gate {gate!r} in {timeout:g} s. {requests}")
+
+    def wait_until_over(self, timeout: float = 10.0) -> list[Exchange]:
+        """Waits until no answer is on its way: each was sent, or its client has left. Returns the
+        journal; `exchange.sent.client_gone` says who left.
+
+        Args:
+            timeout: in seconds.
+
+        Raises:
+            TimeoutError: an answer goes on, or waits at a gate.
+        """
+        exchanges = self._thread.settled_exchanges(self.session, timeout)
+        left = [exchange for exchange in exchanges if exchange.in_use]
+        if left:
+            gate = left[0].sent.waits_at
+            why = "goes on" if gate is None else f"waits at the gate {gate!r}"
+            raise TimeoutError(
+                f"the answer to request {left[0].number} {why} after {timeout:g} s, and its client "
+                f"has not left. {self.format_exchanges()}"
+            )
+        return list(exchanges)
+
+    def _ask_gate(self, ask: Callable[..., Coroutine[Any, Any, _R]], *args: Any) -> _R:
+        from mockllm.core.errors import RequestError, UsageError
+
+        try:
+            return self._thread.wait(ask, self.session, *args)
+        except RequestError as error:
+            raise UsageError(error.message) from None
 
     # SessionReport
 

@@ -30,6 +30,7 @@ _TITLES = {"Args": "", "Raises": "Errors:", "Returns": "Returns:"}
 CLASSES: dict[type, tuple[str, ...]] = {
     MockSession: (
         "reply", "use", "add", "scenarios", "quirks", "fault", "latency", "journal", "verify",
+        "release", "wait_for_gate", "wait_until_over",
         "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "cohere_url", "agui_url",
         "bedrock_url", "ollama_url", "base_urls", "url", "session", "environment",
     ),

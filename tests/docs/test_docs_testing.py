@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    "page", ["accumulators", "testing", "recorded-tests", "any-language", "unittest"]
+    "page", ["accumulators", "testing", "recorded-tests", "any-language", "unittest", "gates"]
 )
 def test_a_tutorial_works(tmp_path: Path, page: str) -> None:
     """The files of the page are written, its commands run, and their output has the lines of the

@@ -24,7 +24,7 @@ PARTS: list[Row] = [
         "part list",
         turn("reply: [42]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, native, error, auto, use, got 42",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, gate, frame, native, error, auto, use, got 42",
         ],
     ),
     (
@@ -38,7 +38,7 @@ PARTS: list[Row] = [
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, native, error, auto, use; found no keys; a text with { needs quotes",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, gate, frame, native, error, auto, use; found no keys; a text with { needs quotes",
         ],
     ),
     (
@@ -172,6 +172,13 @@ PARTS: list[Row] = [
         part("parallel: [{tool: f}], order: [a]"),
         [
             "3:44: turns[0].reply.order[0]: must be a whole number from 0 up, got a",
+        ],
+    ),
+    (
+        "gate",
+        part("gate: {name: a b, limit: 0}"),
+        [
+            "3:26: turns[0].reply.gate.name: must be the name of a gate: letters, digits, '-' and '_', such as thinking, got a b",
         ],
     ),
     (

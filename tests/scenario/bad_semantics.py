@@ -390,6 +390,39 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "gates",
+        turn(
+            "{reply: [{gate: a}, {text: x}, {gate: b}, {gate: b}], gate: a, choices: "
+            "[{reply: {gate: c}}]}"
+        ),
+        [
+            "3:21: turns[0].reply[0].gate: 'a' is open by then: this answer waited there; take another name",
+            "3:54: turns[0].reply[3].gate: 'b' is open by then: this answer waited there; take another name",
+            "3:86: turns[0].choices[0].reply: belongs into the reply of the turn; a choice has only content",
+        ],
+    ),
+    (
+        "gate without time",
+        part("gate: {name: a, limit: 0}"),
+        [
+            "3:36: turns[0].reply.gate.limit: must be longer than 0; the answer would not wait",
+        ],
+    ),
+    (
+        "gate in a recording",
+        turn("{reply: [{text: x}, {gate: a}], recorded: {file: a.1.jsonl}}"),
+        [
+            "3:32: turns[0].reply[1].gate: has no place in a recording, which is sent as it was; make it 'gate' of the turn, or remove 'recorded'",
+        ],
+    ),
+    (
+        "gate of a try",
+        turn("{reply: x, attempts: [{reply: [{gate: a}, {gate: a}]}]}"),
+        [
+            "3:54: turns[0].attempts[0].reply[1].gate: 'a' is open by then: this answer waited there; take another name",
+        ],
+    ),
+    (
         "choices",
         turn(
             "{reply: {text: a}, choices: [{reply: {error: {message: no}}}, "

@@ -24,6 +24,8 @@ from mockllm.scenario.part_model import (
     ErrorPart,
     ErrorSpec,
     FramePart,
+    Gate,
+    GatePart,
     ImagePart,
     InterleavedPart,
     MediaSource,
@@ -48,6 +50,7 @@ APIS = tuple(PROTOCOLS)
 labels = st.from_regex(r"\A[!-~]{1,20}\Z")
 lines = texts.filter(lambda text: text and not set(text) & {"\n", "\r"})
 durations = st.integers(0, 10**7) | st.sampled_from([0, 1, 1000, 10**6, 6 * 10**7])
+gates = st.builds(Gate, st.sampled_from(["door", "1", "A_b-2"]), st.integers(1, 10**8))
 shares = st.floats(0, 1).map(abs)
 random_splits = st.tuples(st.integers(1, 9), st.integers(0, 9)).map(
     lambda pair: RandomSplit(pair[0], sum(pair))
@@ -472,6 +475,7 @@ failed = st.builds(
     http=https,
     recorded=st.none() | tapes,
     fault=all_faults(first).map(lambda one: (one,)) | st.just(()),
+    gate=st.none() | gates,
 )
 tries = st.builds(
     lambda fault, finish, reply: m.TurnSpec(reply=reply, finish=finish, fault=fault),
@@ -528,6 +532,7 @@ def turns(
         times=draw(st.sampled_from([1, 1, 2, 10_000])),
         repeat=last and not restart and draw(st.booleans()),
         extra=draw(extras(apis)),
+        gate=draw(st.none() | gates),
         headers=draw(
             st.sampled_from([(), (("x-request-id", "r1"), ("x-two", ""), ("x-two", "b"))])
         ),
@@ -537,13 +542,16 @@ def turns(
     if draw(st.booleans()):
         turn = replace(turn, finish=draw(st.sampled_from([None, "stop"])), stop_sequence="END")
     recorded = draw(st.none() | tapes)
+    if reply and recorded is None and not isinstance(reply[-1], AutoPart | ErrorPart):
+        held = draw(st.lists(st.builds(Gate, st.just("in-reply")), max_size=1))
+        turn = replace(turn, reply=(*reply, *map(GatePart, held)))
     if reply and recorded is None and draw(st.booleans()):
         plain = m.TurnSpec(
             **{
                 field: getattr(turn, field)
                 for field in (
                     *("finish", "finish_raw", "stop_sequence", "usage", "obey", "job"),
-                    *("timing", "wire", "fault", "expect", "speech"),
+                    *("timing", "wire", "fault", "expect", "speech", "gate"),
                 )
             },
             extra=turn.extra,

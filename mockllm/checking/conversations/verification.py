@@ -19,6 +19,7 @@ MistakeKind = Literal[
     "failed",
     "unplayed",
     "missed_faults",
+    "unopened",
     "unknown",
 ]
 
@@ -66,7 +67,7 @@ NO_REQUESTS = SessionMistake(
 
 
 def request_mistakes(exchange: Exchange) -> Iterator[SessionMistake]:
-    """Why a request got no answer, or not the fault that it should get."""
+    """Why a request got no answer, or not the fault that it should get, or too late."""
     number = exchange.number
     if exchange.outcome in _REFUSALS:
         kind, words = _REFUSALS[exchange.outcome]
@@ -77,6 +78,9 @@ def request_mistakes(exchange: Exchange) -> Iterator[SessionMistake]:
     if exchange.fault_missed:
         text = f"request {number}: a fault did not strike: {exchange.fault_missed}"
         yield SessionMistake("missed_faults", text, number, subject=number)
+    for wait in exchange.expired_gates:
+        text = f"request {number}: {wait.problem}"
+        yield SessionMistake("unopened", text, number, subject=(number, wait.gate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,12 @@ class Verification:
         return self._subjects("missed_faults")
 
     @property
+    def unopened(self) -> tuple[tuple[int, str], ...]:
+        """The gates that nobody opened within their limits: number of the request, and name; no
+        option allows them."""
+        return self._subjects("unopened")
+
+    @property
     def no_requests(self) -> bool:
         """Whether no request came, where one was expected."""
         return NO_REQUESTS in self.certain
@@ -196,6 +206,7 @@ class Verification:
             name: getattr(self, name)
             for name in (*numbers, "dropped", "forgotten", "evicted", "gaps", *_RARE)
         }
+        values["unopened"] = [{"request": n, "gate": gate} for n, gate in self.unopened]
         return {
             "good": self.good,
             "verdict": self.verdict,
@@ -210,7 +221,7 @@ class Verification:
         }
 
 
-_RARE = ("no_requests", "maybe_counted", "doubtful")
+_RARE = ("no_requests", "unopened", "maybe_counted", "doubtful")
 """Fields of the JSON value that are absent where they are empty."""
 
 

@@ -90,7 +90,13 @@ def broken(
         length=changed.length,
     )
     note = replace(changed, parts=())
-    return replace(plain, fault=note, pace=answer.pace, generated=answer.generated)
+    # Those are left out that the broken answer does not come to.
+    gates = tuple(
+        replace(gate, pause=round(gate.pause / speed) if speed else 0)
+        for gate in answer.gates
+        if gate.before <= plain.size
+    )
+    return replace(plain, fault=note, pace=answer.pace, generated=answer.generated, gates=gates)
 
 
 def refused_handshake(protocol: WireProtocol, path: str, fault: Fault) -> Answered:

@@ -182,6 +182,7 @@ def attempt_answer(
         background = protocol.background(decision.request.body)
         if background is not None and not decision.request.stream:
             answer = begin_background(answer, background)
+    answer = answer.behind(spec.gate)
     if answer.pace is not None and speed:
         answer = _with_drawn_times(answer, answer.pace, draw(), decision.request)
     if not faults:

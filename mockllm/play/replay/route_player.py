@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,9 +144,9 @@ class RoutePlayer:
             repeated=unplayed is None and turn.recorded is not None,
         )
         answered = Answered(answer, played)
-        if turn.job is None or turn.answer is None:
-            return answered
-        return self.jobs.create(answered, scenario, turn.answer, session)
+        if turn.job is not None and turn.answer is not None:
+            answered = self.jobs.create(answered, scenario, turn.answer, session)
+        return replace(answered, answer=answered.answer.behind(turn.gate))
 
     def _job_answer(
         self, scenario: Scenario, index: int, written: RouteAnswer, of: str

@@ -88,7 +88,7 @@ class SocketPlayer:
             turn=index,
             position=index,
         )
-        return Answered(answer, played)
+        return Answered(answer.behind(turn.gate), played)
 
     def _script(self, scenario: Scenario) -> SocketScript:
         script = self._scripts.get(scenario.name)
@@ -137,7 +137,9 @@ def play_turn(script: SocketScript, due: DueTurn, session: Session) -> Answered:
         position=due.index,
         recorded=script.recorded,
     )
-    return Answered(bytes_answer(101, (), parts, streamed=True), played)
+    answer = bytes_answer(101, (), parts, streamed=True)
+    gate = script.scenario.turns[due.index].gate if due.served else None
+    return Answered(answer.behind(gate), played)
 
 
 def refuse_message(script: SocketScript, problems: tuple[str, ...]) -> Answered:

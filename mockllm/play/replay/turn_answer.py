@@ -111,7 +111,8 @@ def route_turn_answer(
     recorded = Recordings().play_route(scenario, index)
     if recorded.answer is None and recorded.why:
         on_reply(recorded)
-    return recorded.answer or route_answer(scenario.turns[index])
+    turn = scenario.turns[index]
+    return (recorded.answer or route_answer(turn)).behind(turn.gate)
 
 
 def _messages(
@@ -121,7 +122,7 @@ def _messages(
         on_reply(RecordedAnswer(None, script.recorded, script.problems))
     (turn,) = (t for turns in script.connections for t in turns if t.index == index)
     lines = [TimedBytes(one.at, one.data + b"\n") for one in turn.served if one.close is None]
-    return bytes_answer(101, (), lines, streamed=True)
+    return bytes_answer(101, (), lines, streamed=True).behind(script.scenario.turns[index].gate)
 
 
 def _no_turn(scenario: Scenario, position: int) -> UsageError:

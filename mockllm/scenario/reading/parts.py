@@ -22,6 +22,8 @@ from mockllm.scenario.part_model import (
     ErrorPart,
     ErrorSpec,
     FramePart,
+    Gate,
+    GatePart,
     ImagePart,
     InterleavedPart,
     Member,
@@ -38,7 +40,7 @@ from mockllm.scenario.part_model import (
 from mockllm.scenario.reading import media
 from mockllm.scenario.reading.advice import advise
 from mockllm.scenario.reading.nodes import MAX_NODES, Mapping, Node, Scalar, Sequence
-from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
+from mockllm.scenario.reading.tables import gate_name, long_text, table, text_of_file, tool_name
 from mockllm.scenario.reading.values import (
     Findings,
     Reader,
@@ -176,6 +178,16 @@ def _data(node: Node, findings: Findings) -> Any:
 
 
 error = record(ErrorSpec, table("error"))
+_GATE = record(Gate, table("gate", name=gate_name))
+
+
+def gate(node: Node, findings: Findings) -> Gate | None:
+    """The name of a gate, or a mapping with it."""
+    if isinstance(node, Mapping):
+        read: Gate | None = _GATE(node, findings)
+        return read
+    name = gate_name(node, findings)
+    return None if name is None else Gate(name)
 
 
 def _field(node: Node, findings: Findings) -> str | None:
@@ -359,6 +371,7 @@ PARTS: dict[str, tuple[Table, Callable[..., AnyPart]]] = {
         InterleavedPart,
     ),
     "pause": (table("pause_part"), PausePart),
+    "gate": (table("gate_part", gate=gate), GatePart),
     "frame": (
         table("frame_part", frame=_frame),
         lambda frame, api, first=False: FramePart(api=api, first=first, **frame),

@@ -113,6 +113,10 @@ turn_name = matching_text(
     DEFINITIONS["turn_name"]["pattern"],
     "a name of lower-case letters, digits and '-', such as goodbye",
 )
+gate_name = matching_text(
+    DEFINITIONS["gate_name"]["pattern"],
+    "the name of a gate: letters, digits, '-' and '_', such as thinking",
+)
 included_name: Reader = matching_text(
     DEFINITIONS["included_name"]["pattern"],
     "the name of a file in the folder of this one, such as common.yaml",

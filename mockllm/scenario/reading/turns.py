@@ -22,7 +22,7 @@ from mockllm.scenario.reading.files import tape_path
 from mockllm.scenario.reading.jobs import job
 from mockllm.scenario.reading.latency import drawn_or_exact, latency
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
-from mockllm.scenario.reading.parts import ends, error, reply
+from mockllm.scenario.reading.parts import ends, error, gate, reply
 from mockllm.scenario.reading.routes import answer
 from mockllm.scenario.reading.sockets import messages
 from mockllm.scenario.reading.tables import inner_path, path_of_file, table, turn_name
@@ -211,6 +211,7 @@ _ANSWERED: dict[str, Reader] = {
     "reply": reply,
     "usage": usage,
     "timing": _timing,
+    "gate": gate,
     "wire": _wire,
     "fault": faults,
 }
@@ -248,7 +249,7 @@ def _attempt(node: Node, findings: Findings) -> m.TurnSpec | None:
             "recorded try may do without",
         )
         return None
-    for key in [key for key in node.entries if key not in (*_FAILED, "fault")]:
+    for key in [key for key in node.entries if key not in (*_FAILED, "fault", "gate")]:
         findings.add(node, f"{key!r} is part of an answer, and this try gets an error; keep one")
         values.pop(key, None)
     values = _whole_error(node, findings, values, _OF_ERRORS)

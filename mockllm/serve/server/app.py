@@ -176,6 +176,23 @@ class MockServer:
         streams that are still open what came so far."""
         await self._parts.sources.setups.end_recording(session)
 
+    async def release(self, session: str, gate: str) -> None:
+        """Opens a gate of a session, for the answers that wait there and for later ones.
+
+        Raises:
+            RequestError: none of its scenarios has the gate.
+        """
+        await self._parts.control.release(session, gate)
+
+    async def wait_for_gate(self, session: str, gate: str, seconds: float) -> bool | None:
+        """Waits until an answer waits at a gate; whether one does. None: the gate is open.
+
+        Raises:
+            RequestError: none of the session's scenarios has the gate.
+        """
+        found = await self._parts.control.show_gate(session, gate, seconds)
+        return None if found["open"] else bool(found["waiting"])
+
     def forget(self, session: str) -> None:
         """Forgets a session: its journal, and the scenarios that were assigned to it."""
         self._parts.sources.setups.release(session)

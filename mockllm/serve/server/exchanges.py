@@ -22,6 +22,7 @@ from mockllm.scenario.fault_model import Fault
 from mockllm.serve.interception.headers import DEFAULT
 from mockllm.serve.server.control.server_view import ServerView
 from mockllm.serve.server.failures import failure
+from mockllm.serve.server.gates import Gates
 from mockllm.serve.server.http.aiohttp_internals import UNREADABLE, leaves_at_end
 from mockllm.serve.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.serve.server.http.pacing import Pacer
@@ -100,8 +101,10 @@ class Delivery:
         streaming: the tasks whose answers take time.
     """
 
-    def __init__(self, log: ExchangeLog, streaming: set[asyncio.Task[object]]) -> None:
-        self.log, self._streaming = log, streaming
+    def __init__(
+        self, log: ExchangeLog, streaming: set[asyncio.Task[object]], gates: Gates
+    ) -> None:
+        self.log, self._streaming, self._gates = log, streaming, gates
         self._sources, self._view, self._models = log.sources, log.view, log.metrics.models
         self._pacer = Pacer(log.metrics.late.note)
 
@@ -138,7 +141,7 @@ class Delivery:
         task = asyncio.current_task()
         assert task is not None
         arrival, sent, speed = context.arrival, exchange.sent, context.player.speed
-        request = arrival.request
+        request, hold = arrival.request, partial(self._gates.pass_through, context.session.name)
         made = None if isinstance(answer, Forward) else answer
         if made is None or made.takes_time:
             self._streaming.add(task)
@@ -157,7 +160,7 @@ class Delivery:
                     exchange.keep_passed()
                 return await answer.proxy.forward(arrival, answer.protocol, exchange, answer.origin)
             if context.socket is not None:
-                return await context.socket.write(answer, sent, speed, self._pacer)
+                return await context.socket.write(answer, sent, speed, self._pacer, hold)
             return await deliver(
                 request,
                 answer,
@@ -167,6 +170,7 @@ class Delivery:
                 stalled=partial(self._streaming.discard, task),
                 pacer=self._pacer,
                 since=0.0 if context.slot is None else context.slot.since,
+                hold=hold,
             )
         except asyncio.CancelledError:
             if context.socket is not None and context.socket.interrupted:

@@ -17,6 +17,7 @@ from mockllm.serve.server.control.control_routes import Control, LocalSessions
 from mockllm.serve.server.control.server_requests import Readiness, ServerRequests
 from mockllm.serve.server.control.server_view import SentAnswers, ServerView
 from mockllm.serve.server.exchanges import Delivery, ExchangeLog
+from mockllm.serve.server.gates import Gates
 from mockllm.serve.server.handler import Handler
 from mockllm.serve.server.http.access import ControlAccess
 from mockllm.serve.server.metrics.by_model import Models
@@ -42,6 +43,7 @@ class ServerParts:
     """
 
     handler: Handler
+    control: Control
     sources: Sources
     delivery: Delivery
     sessions: SessionFinder
@@ -96,11 +98,12 @@ def make_parts(
         buckets = () if state is None else (state.now, state.take)
         quotas = ServerQuotas(options.quotas, *buckets)
     local = LocalSessions(sessions)
-    control = Control(sources, sessions, local if shared is None else shared)
+    gates = Gates(sessions, state)
+    control = Control(sources, sessions, local if shared is None else shared, gates)
     sent = None if options.page is None else SentAnswers()
     view = ServerView(sources, control.sessions, options.page, sent)
     log = ExchangeLog(sources, sessions, state, metrics, view)
-    delivery = Delivery(log, streaming)
+    delivery = Delivery(log, streaming, gates)
     finder = SessionFinder(options, sources.setups)
     deferred = DeferredWork(streaming, state)
     handler = Handler(
@@ -114,4 +117,6 @@ def make_parts(
         slots,
         deferred,
     )
-    return ServerParts(handler, sources, delivery, finder, readiness, view, streaming, state)
+    return ServerParts(
+        handler, control, sources, delivery, finder, readiness, view, streaming, state
+    )

@@ -4,7 +4,6 @@ journal has."""
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -24,8 +23,8 @@ from mockllm.scenario.reading.sockets import is_sent
 from mockllm.scenario.route_model import CloseSpec
 from mockllm.serve.server.exchanges import ExchangeLog
 from mockllm.serve.server.http.aiohttp_internals import leaves_at_end
-from mockllm.serve.server.http.delivery import KEEP_ALIVE
-from mockllm.serve.server.http.pacing import Pacer
+from mockllm.serve.server.http.delivery import KEEP_ALIVE, Hold
+from mockllm.serve.server.http.pacing import Pacer, sleep_until
 from mockllm.serve.server.http.sending import break_off, send
 from mockllm.serve.server.http.socket_writing import MAX_MESSAGE, stop_reading, write_messages
 from mockllm.serve.server.request_context import RequestContext
@@ -77,7 +76,7 @@ class PlayedSocket:
         return opening_answer(found.script)
 
     async def write(
-        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold
     ) -> web.StreamResponse:
         """Accepts the opening."""
         request, headers = self._context.arrival.request, dict(answer.headers)
@@ -220,7 +219,7 @@ class _TurnWriter:
         self._request, self._served = request, served
 
     async def write(
-        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold
     ) -> web.StreamResponse:
         """Sends the messages; waits until the connection is to be closed."""
         start = pacer.start_of(self._request)
@@ -228,8 +227,10 @@ class _TurnWriter:
         frames = [
             encode_message(one.data, binary=one.binary) for one in self._served if one.close is None
         ]
-        await write_messages(self._request, parts, frames, answer.times, sent, pacer, start, speed)
+        gates = [(0, gate) for gate in answer.gates]
+        start = await write_messages(
+            *(self._request, parts, frames, answer.times, sent, pacer, start, speed, hold, gates)
+        )
         if self._served and self._served[-1].close is not None and speed:
-            due = start + self._served[-1].at / (speed * 1_000_000)
-            await asyncio.sleep(due - time.monotonic())
+            await sleep_until(start + self._served[-1].at / (speed * 1_000_000))
         return KEEP_ALIVE

@@ -100,6 +100,8 @@ SAMPLES: dict[tuple[str, str], tuple[str, str]] = {
         "reply: {audio: {base64: UklGRg==, type: audio/wav}}",
         f"reply: {SOUND}",
     ),
+    ("turn", "gate"): (f"reply: {TEXT}", f"reply: {TEXT}, gate: door"),
+    ("gate_part", "gate"): (f"reply: [{TEXT}]", f"reply: [{TEXT}, {{gate: door}}]"),
     ("pause_part", "pause"): (f"reply: [{TEXT}]", f"reply: [{{pause: 5ms}}, {TEXT}]"),
     ("error_part", "error"): (f"reply: {TEXT}", f"reply: [{TEXT}, {{error: gone}}]"),
     ("frame_part", "frame"): (
@@ -153,6 +155,7 @@ ELSEWHERE = {
     "image_part": {"every", "signature"},
     "audio_part": {"every", "split", "fragment_bytes", "signature"},
     "pause_part": set(),
+    "gate_part": set(),
     "error_part": set(),
     "frame_part": {"api"},
     "extra": set(),
@@ -222,4 +225,4 @@ def _answers(api: str, turn: str) -> tuple[object, ...]:
 
 
 def _sent(answer: HttpAnswer) -> tuple[object, ...]:
-    return answer.status, answer.headers, answer.data, answer.times, answer.fault
+    return answer.status, answer.headers, answer.data, answer.times, answer.fault, answer.gates

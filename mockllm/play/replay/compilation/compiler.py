@@ -23,6 +23,7 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.play.matching.conversation import Selection, turn_at
 from mockllm.play.matching.index import mint_token
 from mockllm.play.replay.compilation.encoding import body_of, stream, variants
+from mockllm.play.replay.compilation.gates import AnswerGate, TurnGate, hold, place_gates
 from mockllm.play.replay.compilation.http_answer import (
     CORS,
     HttpAnswer,
@@ -37,6 +38,7 @@ from mockllm.play.replay.compilation.resolve import (
     output_tokens,
     resolve,
     resolve_choices,
+    resolve_gates,
     spread,
 )
 from mockllm.play.replay.latency.schedule import Pace, number_beats
@@ -184,6 +186,7 @@ class _Made:
     Args:
         timed: the turns with the times of their parts; those of `turns` are the same where no times
             are drawn.
+        gates: in the reply, which is the first of the turns.
     """
 
     protocol: WireProtocol
@@ -193,6 +196,7 @@ class _Made:
     turns: Sequence[Turn]
     timed: Sequence[Turn]
     pace: Pace | None
+    gates: Sequence[TurnGate]
 
     @property
     def headers(self) -> dict[str, str]:
@@ -238,7 +242,8 @@ def _prepare(
         fingerprint=spec.fingerprint,
         speech=spec.speech or "tone",
     )
-    return _Made(protocol, request, spec, reply, turns, timed, pace)
+    gates = resolve_gates(scenario, position, protocol.name, spec)
+    return _Made(protocol, request, spec, reply, turns, timed, pace, gates)
 
 
 _NO_TIMES = Timing(ttft=0, every=0)
@@ -262,7 +267,10 @@ def _compile(made: _Made) -> HttpAnswer:
     id = protocol.answer_id(made.reply)
     headers = with_own_headers(made.headers, made.spec.headers)
     answer = bytes_answer(200, headers, parts, streamed=False, id=id)
-    return replace(answer, pace=pace, generated=count_generated(made.turns, answer.times))
+    generated = count_generated(made.turns, answer.times)
+    # A body is one part, which waits for all.
+    gates = tuple([AnswerGate(gate.gate) for gate in made.gates])
+    return replace(answer, pace=pace, generated=generated, gates=gates)
 
 
 def _compile_stream(made: _Made) -> HttpAnswer:
@@ -271,7 +279,16 @@ def _compile_stream(made: _Made) -> HttpAnswer:
     quirks = variants(protocol, wire, protocol.carrier(reply.options))
     before = [frame_of(part) for part in first_frames(made.spec.reply, protocol.name)]
     extra = made.spec.extra_for(protocol.name)
-    parts = stream(made.turns, protocol, reply, wire, extra, made.timed, before)
+    timed, gates = made.timed, tuple[AnswerGate, ...]()
+    if made.gates:
+        # Other choices are not held; the reply may come again, as a further choice.
+        period = len(made.spec.choices) + 1
+        timed = [
+            turn if number % period else hold(turn, made.gates) for number, turn in enumerate(timed)
+        ]
+    parts = stream(made.turns, protocol, reply, wire, extra, timed, before)
+    if made.gates:
+        parts, gates = place_gates(parts, made.gates)
     ending: Ending = "complete"
     headers = made.headers
     for variant in quirks:
@@ -289,4 +306,5 @@ def _compile_stream(made: _Made) -> HttpAnswer:
         ending=ending,
         id=protocol.answer_id(reply),
     )
-    return replace(answer, pace=made.pace, generated=count_generated(made.timed, answer.times))
+    generated = count_generated(made.timed, answer.times)
+    return replace(answer, pace=made.pace, generated=generated, gates=gates)

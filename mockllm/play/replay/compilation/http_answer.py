@@ -25,9 +25,10 @@ from mockllm.core.seeded import derive
 from mockllm.core.turn import TokenUsage, Turn, beats
 from mockllm.play.faults.transmission import Transmission
 from mockllm.play.matching.conversation import Selection
+from mockllm.play.replay.compilation.gates import BEFORE_HEAD, AnswerGate
 from mockllm.play.replay.latency.schedule import Pace
 from mockllm.scenario.model import TurnSpec
-from mockllm.scenario.part_model import ErrorSpec
+from mockllm.scenario.part_model import ErrorSpec, Gate
 from mockllm.wire.protocols.base import WireProtocol, dumps
 from mockllm.wire.protocols.values import json_object, merge
 
@@ -112,6 +113,7 @@ class HttpAnswer:
         service: the origin of the recorded service, if a header is a URL of it.
         generated: what a model would have done for it; None where it is no answer of a model.
         pace: what `times` are drawn from for each request; None: they are the same for all.
+        gates: at which it waits, in order.
     """
 
     status: int
@@ -134,6 +136,7 @@ class HttpAnswer:
     service: str = ""
     generated: Generated | None = None
     pace: Pace | None = None
+    gates: tuple[AnswerGate, ...] = ()
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:
@@ -143,12 +146,16 @@ class HttpAnswer:
     @property
     def takes_time(self) -> bool:
         """Whether it cannot be sent at once, in one write."""
-        return self.timed or self.segmented or self.closes_connection
+        return bool(self.timed or self.segmented or self.closes_connection or self.gates)
 
     @property
     def closes_connection(self) -> bool:
         """Whether the connection is closed after it."""
         return self.ending != "complete"
+
+    def behind(self, gate: Gate | None) -> HttpAnswer:
+        """The same answer, before which a client waits at a gate, too."""
+        return self if gate is None else replace(self, gates=(AnswerGate(gate), *self.gates))
 
     def with_base_url(self, base: str) -> HttpAnswer:
         """The same answer, with the URLs of the recorded service at another base URL."""
@@ -348,7 +355,8 @@ def error_at(answer: HttpAnswer, protocol: WireProtocol, target: Target) -> Http
     counts = Counter(name for name, _ in answer.headers)
     repeated = [pair for pair in answer.headers if counts[pair[0]] > 1]
     stated = with_own_headers(headers, repeated)
-    return bytes_answer(answer.status, stated, [data], streamed=False)
+    made = bytes_answer(answer.status, stated, [data], streamed=False)
+    return replace(made, gates=answer.gates)
 
 
 def without_body(answer: HttpAnswer) -> HttpAnswer:
@@ -367,6 +375,7 @@ def without_body(answer: HttpAnswer) -> HttpAnswer:
         size=0,
         bodiless=True,
         length=length,
+        gates=tuple(gate for gate in answer.gates if gate.before == BEFORE_HEAD),
     )
     return replace(bare, encoded=bare.head())
 

@@ -31,6 +31,7 @@ from mockllm.core.turn import (
     usual_finish,
 )
 from mockllm.play.matching.conversation import call_id, turn_at, turn_index
+from mockllm.play.replay.compilation.gates import TurnGate
 from mockllm.scenario.model import Defaults, Scenario, Timing, TurnSpec, UsageSpec, expected_texts
 from mockllm.scenario.part_model import (
     AnyPart,
@@ -39,6 +40,7 @@ from mockllm.scenario.part_model import (
     Citation,
     ErrorPart,
     FramePart,
+    GatePart,
     ImagePart,
     InterleavedPart,
     Member,
@@ -51,6 +53,7 @@ from mockllm.scenario.part_model import (
     TextPart,
     TokenSpec,
     ToolPart,
+    gates_in,
     token_count,
 )
 from mockllm.wire.protocols import PROTOCOLS
@@ -82,6 +85,16 @@ def resolve(
         for written in auto if isinstance(part, AutoPart) else (part,):
             resolver.add(written)
     return resolver.turn(spec)
+
+
+def resolve_gates(scenario: Scenario, position: int, api: str, spec: TurnSpec) -> list[TurnGate]:
+    """The gates in the reply of a turn as a request gets it."""
+    if not gates_in(spec.reply):
+        return []
+    resolver = _Resolver(scenario, position, api, spec.timing or Timing())
+    for part in spec.reply:
+        resolver.add(part)
+    return resolver.gates
 
 
 def resolve_choices(
@@ -128,6 +141,7 @@ class _Resolver:
         self._gaps: list[int] = []
         self._pause = 0
         self._calls = calls
+        self.gates: list[TurnGate] = []
         self._error: StreamError | None = None
 
     def add(self, part: AnyPart) -> None:
@@ -135,6 +149,8 @@ class _Resolver:
         match part:
             case PausePart(duration=duration):
                 self._pause += duration
+            case GatePart(gate=gate):
+                self.gates.append(TurnGate(gate, sum(map(beats, self._parts)), self._pause))
             case ErrorPart(error=error):
                 message = error.message
                 if message is None:

@@ -176,6 +176,32 @@ class Times(NamedTuple):
     itl: float | None = None
 
 
+class GateWait(NamedTuple):
+    """The wait of an answer at a gate.
+
+    Args:
+        gate: its name.
+        at: when the answer came there, in seconds after the request's arrival.
+        waited: in seconds; None: it waits.
+        ended: `released`, `expired` (nobody opened the gate within its limit) or `left` (the
+            client went away, or the server stopped); "" while it waits.
+    """
+
+    gate: str
+    at: float
+    waited: float | None = None
+    ended: Literal["", "released", "expired", "left"] = ""
+
+    @property
+    def problem(self) -> str:
+        """The sentence about a gate that nobody opened."""
+        return (
+            f"nobody opened the gate {self.gate!r} in {self.waited or 0:.3g} s, so the answer went "
+            f"on; call mockllm_session.release({self.gate!r}) (POST "
+            f"/_mockllm/gates/{self.gate}/release), or give the gate a longer 'limit'"
+        )
+
+
 @dataclass(slots=True)
 class Sent:
     """The sending of an answer: its bytes so far, and its end. Whoever writes reports it here.
@@ -203,6 +229,7 @@ class Sent:
         missed: why it does not strike; "" where it does.
         retry_after: where it is not that of what was played.
         problems: that came up while it was sent.
+        gates: where it waited; only at the last of them it may wait now.
     """
 
     clock: float = 0.0
@@ -223,6 +250,7 @@ class Sent:
     missed: str = ""
     retry_after: float | None = None
     problems: tuple[str, ...] = ()
+    gates: tuple[GateWait, ...] = ()
 
     def note_marks(self) -> None:
         """From now on each write leaves a mark."""
@@ -250,6 +278,24 @@ class Sent:
     def at_once(self, size: int) -> None:
         """The whole answer went out in one write."""
         self.ended, self.bytes = 0.0, size
+
+    @property
+    def waits_at(self) -> str | None:
+        """The gate at which the answer waits; None: at none."""
+        last = GateWait(*self.gates[-1]) if self.gates else None
+        return last.gate if last is not None and last.waited is None else None
+
+    def wait_at(self, gate: str, now: float) -> None:
+        """The answer has come to a gate."""
+        self.gates += (GateWait(gate, now - self.clock),)
+
+    def go_on(self, now: float, ended: Literal["released", "expired", "left"]) -> None:
+        """The wait at the last gate is over."""
+        gate, at, *_ = self.gates[-1]
+        wait = GateWait(gate, at, now - self.clock - at, ended)
+        self.gates = (*self.gates[:-1], wait)
+        if ended == "expired":
+            self.problems += (wait.problem,)
 
     def end_at_once(self) -> None:
         """The answer has no pauses."""
@@ -462,6 +508,12 @@ class Exchange:
         return (*played.problems, f"a fault did not strike: {missed}", *sent.problems)
 
     @property
+    def expired_gates(self) -> tuple[GateWait, ...]:
+        """The waits at gates that nobody opened within their limits."""
+        waits = (GateWait(*wait) for wait in self.sent.gates)
+        return tuple(wait for wait in waits if wait.ended == "expired")
+
+    @property
     def arrived(self) -> bool:
         """Whether the client has got a whole answer that is no error."""
         is_good = self.outcome == "played" and self.status < 300 and not self.sent.fault
@@ -540,10 +592,15 @@ class Exchange:
         return replace(self, received=received, sent=replace(self.sent), passed=None)
 
     def facts(self) -> dict[str, Any]:
-        """Its JSON without headers and body; only one with a shortened body has `body_size`."""
+        """Its JSON without headers and body, and without what only some have: `cause`, `open`
+        (its answer is on its way), `gates` and `body_size`."""
         facts = {name: value_of(self) for name, value_of in _FACTS.items()}
         if self.played.cause:
             facts["cause"] = self.played.cause
+        if self.in_use:
+            facts["open"] = True
+        if self.sent.gates:
+            facts["gates"] = [GateWait(*wait)._asdict() for wait in self.sent.gates]
         return facts if self.body_size is None else facts | {"body_size": self.body_size}
 
     def as_json(self) -> dict[str, Any]:

@@ -10,17 +10,26 @@ import asyncio
 import uuid
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mockllm.core.errors import RequestError, UsageError
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
+from mockllm.core.text import did_you_mean
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.serve.interception.headers import DEFAULT, SESSION_HEADER
-from mockllm.serve.server.http.request_reading import Arrival, flag, names, whole_number
+from mockllm.serve.server.gates import Gates
+from mockllm.serve.server.http.request_reading import (
+    Arrival,
+    duration,
+    flag,
+    names,
+    whole_number,
+)
 from mockllm.serve.server.sessions.session_setup import (
     SessionRequest,
     SessionSetup,
@@ -67,6 +76,7 @@ class Control:
     sources: Sources
     local: Sessions
     sessions: LocalSessions | SharedSessions
+    gates: Gates
 
     async def handle(
         self, arrival: Arrival, session: str | None = None
@@ -101,12 +111,18 @@ class Control:
                 return 200, await self._reset(name)
             case "DELETE", "sessions", name:
                 return 200, await self._delete(name)
+            case "GET", "gates", gate:
+                wait = duration(query, "wait")
+                return 200, await self.show_gate(query.get("session", DEFAULT), gate, wait)
+            case "POST", "gates", gate, "release":
+                return 200, await self.release(query.get("session", DEFAULT), gate)
         wrong = f"{arrival.method} {CONTROL_PREFIX}{'/'.join(steps)}"
         raise RequestError(
             f"{wrong} is not a control route. There are: GET health, "
             "ready, metrics, scenarios[?session=], journal[?session=&after=&limit=], "
-            "verify[?session=], sessions, sessions/{name}; POST sessions, "
-            "sessions/{name}/reset; DELETE sessions/{name}.",
+            "verify[?session=], sessions, sessions/{name}, gates/{name}[?session=&wait=]; "
+            "POST sessions, sessions/{name}/reset, gates/{name}/release[?session=]; "
+            "DELETE sessions/{name}.",
             status=404,
         )
 
@@ -182,6 +198,45 @@ class Control:
         if setup is not None and setup.gone:
             raise session_gone(name)
         return {**self._summary(await self.sessions.reset(name)), "reset": True}
+
+    async def release(self, session: str, gate: str) -> dict[str, Any]:
+        """Opens a gate of a session, which need not have had a request yet.
+
+        Raises:
+            RequestError: none of its scenarios has the gate, or it is gone.
+        """
+        await self._check_gate(session, gate)
+        await self.gates.release(session, gate)
+        return {"session": session, "gate": gate, "open": True}
+
+    async def show_gate(self, session: str, gate: str, seconds: float) -> dict[str, Any]:
+        """Whether a gate is open, and the requests whose answers wait there; if it is closed, as
+        soon as there are some.
+
+        Args:
+            seconds: after which there need not be any.
+
+        Raises:
+            RequestError: as `release`.
+        """
+        await self._check_gate(session, gate)
+        is_open = await self.gates.is_open(session, gate)
+        find = partial(self.sessions.find, session)
+        waiting = await self.gates.find_waiting(find, gate, 0 if is_open else seconds)
+        return {"session": session, "gate": gate, "open": is_open, "waiting": list(waiting)}
+
+    async def _check_gate(self, session: str, gate: str) -> None:
+        await self.sessions.refresh(session)
+        setup = self.sources.setups.find(session)
+        if setup is not None and setup.gone:
+            raise session_gone(session)
+        scenarios = self.sources.player_of(session).served.scenarios
+        known = dict.fromkeys(name for scenario in scenarios for name in scenario.gates)
+        if gate not in known:
+            there_are = f"there are: {', '.join(known) or 'none'}."
+            hint = did_you_mean(gate, known, there_are)
+            message = f"No scenario of the session {session!r} has a gate {gate!r}; {hint}"
+            raise RequestError(message, status=404)
 
     async def _create(self, arrival: Arrival) -> dict[str, Any]:
         served, body = self.sources.player, arrival.body

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from email.utils import formatdate
 from itertools import accumulate
 from math import ceil
@@ -21,6 +23,7 @@ from aiohttp import HttpVersion10, web
 
 from mockllm.core.http import stated_wait
 from mockllm.play.faults.transmission import Transmission
+from mockllm.play.replay.compilation.gates import BEFORE_HEAD, AnswerGate
 from mockllm.play.replay.compilation.http_answer import (
     HttpAnswer,
     bytes_answer,
@@ -28,13 +31,17 @@ from mockllm.play.replay.compilation.http_answer import (
     without_body,
 )
 from mockllm.play.replay.sessions.exchange import Sent
+from mockllm.scenario.part_model import Gate
 from mockllm.serve.server.http.aiohttp_internals import WrittenResponse, awaits_more
 from mockllm.serve.server.http.connection_faults import close_at_next_request
-from mockllm.serve.server.http.pacing import Paced, Pacer
+from mockllm.serve.server.http.pacing import Paced, Pacer, reach_gate, sleep_until
 from mockllm.serve.server.http.sending import WATER, break_off, drain_or_leave, end_early, send
 
 KEEP_ALIVE = WrittenResponse(keep_alive=True)
 CLOSE = WrittenResponse(keep_alive=False)
+
+Hold = Callable[[Sent, Gate], Awaitable[float]]
+"""Waits until a gate is open; returns how long that took, in seconds."""
 
 _NO_FAULT = Transmission(200, (), (), True)
 
@@ -57,6 +64,7 @@ def write_at_once(
     transport = request.transport
     if (
         timed
+        or answer.gates
         or answer.segmented
         or answer.ending != "complete"
         or not request.keep_alive
@@ -84,6 +92,7 @@ async def deliver(
     stalled: Callable[[], None] = _nothing,
     pacer: Pacer | None = None,
     since: float = 0.0,
+    hold: Hold | None = None,
 ) -> web.StreamResponse:
     """Sends an answer, and notes in `sent` how much of it was sent. For HEAD it has no body.
 
@@ -93,6 +102,7 @@ async def deliver(
         stalled: called when nothing more will come of an answer that stays open.
         pacer: writes timed answers; None: one for this answer.
         since: before when no time of the answer counts, as `time.monotonic` has it.
+        hold: waits at the gates of the answer; None: they are open.
     """
     transport = request.transport
     if transport is None or transport.is_closing():
@@ -103,10 +113,12 @@ async def deliver(
     if answer.closes_connection:
         sent.break_off()
     timed = answer.timed and speed > 0
-    if not timed:
+    if hold is None and answer.gates:
+        answer = replace(answer, gates=())
+    if not timed and not answer.gates:
         sent.end_at_once()
-    writer = _Writer(request, answer, sent, close=close)
-    if not timed and not answer.segmented and not answer.closes_connection:
+    writer = _Writer(request, answer, sent, hold, close=close)
+    if not (timed or answer.gates or answer.segmented or answer.closes_connection):
         transport.write(writer.whole())
         sent.at_once(answer.size)
         if transport.get_write_buffer_size() > WATER:
@@ -118,7 +130,7 @@ async def deliver(
         counting or Pacer(),
         speed=speed if timed and answer.fault is None else 1.0,
         timed=timed or answer.fault is not None,
-        separate=answer.segmented or not timed,
+        separate=answer.segmented or not (timed or answer.gates),
         since=since,
     )
     return await writer.end(stalled)
@@ -126,9 +138,15 @@ async def deliver(
 
 class _Writer:
     def __init__(
-        self, request: web.BaseRequest, answer: HttpAnswer, sent: Sent, *, close: bool
+        self,
+        request: web.BaseRequest,
+        answer: HttpAnswer,
+        sent: Sent,
+        hold: Hold | None,
+        *,
+        close: bool,
     ) -> None:
-        self._request, self._answer, self._sent = request, answer, sent
+        self._request, self._answer, self._sent, self._hold = request, answer, sent, hold
         self._fault = answer.fault or _NO_FAULT
         self._http_1_0 = request.version <= HttpVersion10
         # A server that is about to fail does not announce it: no `connection: close` in the head.
@@ -158,7 +176,10 @@ class _Writer:
         """Writes head and body, each part at its time."""
         answer, fault, sent = self._answer, self._fault, self._sent
         self._start = max(pacer.start_of(self._request), since)
-        usual = self.response is KEEP_ALIVE and answer.fault is None
+        for gate in answer.gates:
+            if gate.before == BEFORE_HEAD:
+                await self._pass_through(gate.gate)
+        usual = self.response is KEEP_ALIVE and answer.fault is None and not answer.gates
         if usual and timed and not separate and not answer.closes_connection:
             await self._write_compiled(pacer, speed)
             return
@@ -201,7 +222,8 @@ class _Writer:
             more = [f"retry-after: {date}"]
         head = self._head(more)
         first = answer.times[0] if timed and answer.times else 0
-        is_alone = separate or pacer.waits(self._start, first, speed)
+        is_held = any(gate.before == 0 for gate in answer.gates)
+        is_alone = separate or is_held or pacer.waits(self._start, first, speed)
         if answer.data and not fault.head_alone and not (answer.streamed and is_alone):
             return head
         await send(self._request, head, self._sent)
@@ -216,28 +238,47 @@ class _Writer:
         speed: float,
         separate: bool,
     ) -> None:
-        """Writes parts at their times; where a fault strikes between two, the first ones before."""
-        data, fault = self._answer.data[:count], self._fault
-        sizes = accumulate(map(len, data), initial=0)
-        first = next((n for n, size in enumerate(sizes) if size >= (fault.struck or 0)), count)
+        """Writes parts at their times; those before a gate, or before a fault strikes, first."""
+        data, fault, begin = self._answer.data[:count], self._fault, 0
         last = b""
         if self._framed and not self._answer.closes_connection:
             last = self._answer.last_chunk
-        final = self._answer.fault is None and count == len(times)
-        for begin, end in ((0, first), (first, count)):
-            if begin == end:
-                continue
-            if fault.struck is not None and self._sent.bytes >= fault.struck:
-                self._sent.strike(time.perf_counter())
-            wire, ends, written = self._on_the_wire(head, begin, end)
-            if last and not separate and end == count:
-                wire, last = wire + last, b""
-                ends = (*ends[:-1], len(wire))
-            parts = data[begin:end]
-            paced = Paced(wire, ends, times[begin:end], parts, written, separate, final)
-            head = b""
-            await pacer.play(self._request, paced, self._sent, self._start, speed)
+        stops = self._stops(data)
+        waits_last = any(gate is not None and end == count for end, gate in stops)
+        final = self._answer.fault is None and count == len(times) and not waits_last
+        for end, gate in (*stops, (count, None)):
+            if begin < end:
+                if fault.struck is not None and self._sent.bytes >= fault.struck:
+                    self._sent.strike(time.perf_counter())
+                wire, ends, written = self._on_the_wire(head, begin, end)
+                if last and not separate and end == count and not waits_last:
+                    wire, last = wire + last, b""
+                    ends = (*ends[:-1], len(wire))
+                parts, is_final = data[begin:end], final and end == count
+                paced = Paced(wire, ends, times[begin:end], parts, written, separate, is_final)
+                head, begin = b"", end
+                await pacer.play(self._request, paced, self._sent, self._start, speed)
+            if gate is not None:
+                await reach_gate(self._start, times, end, gate.pause, speed)
+                await self._pass_through(gate.gate)
         self._last = last
+
+    def _stops(self, data: Sequence[bytes]) -> list[tuple[int, AnswerGate | None]]:
+        """After how many parts writing stops: at gates, and where the fault strikes."""
+        sizes = list(accumulate(map(len, data), initial=0))
+
+        def count(size: int) -> int:
+            return min(bisect_left(sizes, size), len(data))
+
+        gates = [gate for gate in self._answer.gates if gate.before != BEFORE_HEAD]
+        stops: list[tuple[int, AnswerGate | None]] = [(count(gate.before), gate) for gate in gates]
+        stops.append((count(self._fault.struck or 0), None))
+        return sorted(stops, key=lambda stop: stop[0])
+
+    async def _pass_through(self, gate: Gate) -> None:
+        """Waits at a gate. The clock of the answer stands still meanwhile."""
+        assert self._hold is not None
+        self._start += await self._hold(self._sent, gate)
 
     def _on_the_wire(self, head: bytes, begin: int, end: int) -> tuple[bytes, tuple[int, ...], int]:
         """Parts as they go over the wire, where each ends there, and how much was written before.
@@ -245,7 +286,8 @@ class _Writer:
         What was compiled with the answer is used where it is what this connection gets.
         """
         answer = self._answer
-        if self.response is KEEP_ALIVE and answer.fault is None and end == len(answer.ends):
+        is_whole = begin == 0 and end == len(answer.ends)
+        if self.response is KEEP_ALIVE and answer.fault is None and is_whole:
             written = 0 if head else answer.encoded.index(b"\r\n\r\n") + 4
             whole = len(answer.encoded) - (len(answer.last_chunk) if self._framed else 0)
             return answer.encoded, (*answer.ends[:-1], whole), written
@@ -276,9 +318,8 @@ class _Writer:
         return self.response
 
     async def _until(self, at: float) -> None:
-        wait = self._start + at / 1_000_000 - time.monotonic() if at else 0
-        if wait > 0:
-            await asyncio.sleep(wait)
+        if at:
+            await sleep_until(self._start + at / 1_000_000)
 
 
 def note_fault(answer: HttpAnswer, fault: Transmission, sent: Sent) -> None:

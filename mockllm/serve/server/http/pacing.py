@@ -51,6 +51,28 @@ _MONOTONIC_COARSE = 6  # linux/time.h; Python has no name for it
 _STEP = time.clock_getres(_MONOTONIC_COARSE) if sys.platform == "linux" else 0.0
 
 
+async def sleep_until(due: float) -> None:
+    """Waits until a time, as `time.monotonic` has it."""
+    wait = due - monotonic()
+    if wait > 0:
+        await asyncio.sleep(wait)
+
+
+async def reach_gate(
+    start: float, times: Sequence[int], count: int, pause: int, speed: float
+) -> None:
+    """Waits until an answer comes to a gate.
+
+    Args:
+        times: when each part is due, in microseconds after the start.
+        count: how many parts are before the gate, which were written.
+        pause: between the last of them and the gate, in microseconds.
+    """
+    if pause and any(times):  # without times the answer is played without pauses
+        due = (times[count - 1] if count else 0) + pause
+        await sleep_until(start + due / (speed * 1_000_000))
+
+
 _TICKS = 1000
 """How many times a second something may be due: epoll and uvloop wait for whole milliseconds."""
 

@@ -18,6 +18,7 @@ from mockllm.core.http import Target, host_in
 from mockllm.core.text import readable_header, shorten
 from mockllm.play.replay.sessions.exchange import Received
 from mockllm.record.redaction.credentials import masked_headers, masked_url
+from mockllm.scenario.durations import read_duration
 from mockllm.serve.interception.headers import DEFAULT, ORIGIN_HEADER, SESSION_HEADER
 from mockllm.serve.server.http.aiohttp_internals import UNREADABLE, interception_of
 from mockllm.wire.protocols.route_matching import parse_query
@@ -350,6 +351,15 @@ def whole_number(query: Mapping[str, str], name: str, default: int = 0, *, least
         message = f"{name} must be a whole number from {least}, got {shorten(given, 40)!r}."
         raise RequestError(message, param=name)
     return int(given)
+
+
+def duration(query: Mapping[str, str], name: str) -> float:
+    """A duration in a query, in seconds; 0 where it has none."""
+    try:
+        return read_duration(query.get(name, "0")) / 1_000_000
+    except ValueError as error:
+        given = shorten(query[name], 40)
+        raise RequestError(f"{name} must be {error}, got {given!r}.", param=name) from None
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:

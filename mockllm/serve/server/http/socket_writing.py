@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
@@ -16,11 +16,12 @@ from cachetools import LRUCache
 from mockllm.core.errors import WireError
 from mockllm.core.jsontext import json_bytes
 from mockllm.play.faults.transmission import SocketFault, Transmission
+from mockllm.play.replay.compilation.gates import AnswerGate
 from mockllm.play.replay.compilation.http_answer import HttpAnswer, byte_bounded
 from mockllm.play.replay.sessions.exchange import Sent
 from mockllm.serve.server.http.connection_faults import close_at_next_request
-from mockllm.serve.server.http.delivery import KEEP_ALIVE, note_fault
-from mockllm.serve.server.http.pacing import Paced, Pacer
+from mockllm.serve.server.http.delivery import KEEP_ALIVE, Hold, note_fault
+from mockllm.serve.server.http.pacing import Paced, Pacer, reach_gate, sleep_until
 from mockllm.serve.server.http.sending import break_off
 from mockllm.wire.framing.carrier import Carrier
 from mockllm.wire.framing.websocket import begin_message, encode_fragments, encode_message
@@ -40,22 +41,36 @@ async def write_messages(
     pacer: Pacer,
     start: float,
     speed: float,
+    hold: Hold,
+    gates: Sequence[tuple[int, AnswerGate]] = (),
     *,
     final: bool = True,
-) -> None:
-    """Sends messages, each in its frame or frames, at their times after `start`.
+) -> float:
+    """Sends messages, each in its frame or frames, at their times after `start`; the start without
+    the time at gates.
 
     Args:
         times: in microseconds.
+        gates: after how many messages each is, in order.
         final: whether the answer is over with the last one.
     """
     if speed == 0 or not any(times):
-        sent.end_at_once()
+        if not gates:
+            sent.end_at_once()
         times, speed = [0] * len(messages), 1.0
-    if messages:
-        ends = list(accumulate(map(len, frames)))
-        paced = Paced(b"".join(frames), ends, times, messages, final=final)
-        await pacer.play(request, paced, sent, start, speed)
+    begin, count = 0, len(messages)
+    for end, gate in (*gates, (count, None)):
+        if begin < end:
+            ends = list(accumulate(map(len, frames[begin:end])))
+            is_final = final and end == count
+            wire, parts = b"".join(frames[begin:end]), messages[begin:end]
+            paced = Paced(wire, ends, times[begin:end], parts, final=is_final)
+            await pacer.play(request, paced, sent, start, speed)
+            begin = end
+        if gate is not None:
+            await reach_gate(start, times, end, gate.pause, speed)
+            start += await hold(sent, gate.gate)
+    return start
 
 
 def stop_reading(bound: asyncio.Timeout) -> None:
@@ -75,9 +90,9 @@ class MessageWriter(Protocol):
     interrupted: bool
 
     async def write(
-        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold
     ) -> web.StreamResponse:
-        """Sends the messages of an answer at their times."""
+        """Sends the messages of an answer at their times; `hold` waits at its gates."""
 
 
 _Payloads = tuple[list[str], list[int], str]
@@ -200,7 +215,7 @@ class SocketWriter:
         return 0 < len(self._sizes) == self.sent_messages and not self._breaks
 
     async def write(
-        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold
     ) -> web.StreamResponse:
         """Sends the messages of an answer at their times, with what breaks on their way."""
         start, fault = pacer.start_of(self._request), answer.fault
@@ -219,11 +234,13 @@ class SocketWriter:
             parts = [*parts, json_bytes(begun)]
             frames = [*frames, begin_message(parts[-1], binary=self._binary)]
             times = [*times, times[-1] if times else 0]
-        await write_messages(
-            self._request, parts, frames, times, sent, pacer, start, speed, final=fault is None
+        request, gates = self._request, list(self._placed_gates(answer, len(messages)))
+        start = await write_messages(
+            *(request, parts, frames, times, sent, pacer, start, speed, hold, gates),
+            final=fault is None,
         )
         if fault is not None and fault.end_at:
-            await asyncio.sleep(start + fault.end_at / 1_000_000 - time.monotonic())
+            await sleep_until(start + fault.end_at / 1_000_000)
         if fault is not None and fault.struck is not None:
             sent.strike(time.perf_counter())
         if fault is not None and not fault.socket.answers_pings:
@@ -237,6 +254,13 @@ class SocketWriter:
             is_over = answer.status >= 400 or self._is_over(payloads)
             self._end_with(fault, sent, is_over=is_over)
         return KEEP_ALIVE
+
+    def _placed_gates(self, answer: HttpAnswer, most: int) -> Iterator[tuple[int, AnswerGate]]:
+        """The gates of an answer, each with the number of messages before it."""
+        for gate in answer.gates:
+            before = b"".join(answer.data)[: max(0, gate.before)]
+            frames = self._protocol.usual.decoder().decode(before)
+            yield min(most, sum(frame.data is not None for frame in frames)), gate
 
     def _frame(self, fault: SocketFault, number: int, message: bytes) -> bytes:
         binary = self._binary is not (fault.opcode in (0, number))

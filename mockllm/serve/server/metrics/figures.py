@@ -150,9 +150,10 @@ _NUMBERS = ("store_errors", "open_streams", "waiting", "dropped")
 
 def content_writes(answer: HttpAnswer, sent: Sent) -> Sequence[float]:
     """When each write of a timed answer was, in seconds after its start, from the first one with
-    content on; () for an answer that is not timed, or has a fault, or was not sent whole."""
+    content on; () for an answer that is not timed, or has a fault or a gate, or was not sent
+    whole."""
     made, marks = answer.generated, sent.marks
-    if made is None or not marks or answer.fault is not None:
+    if made is None or not marks or answer.fault is not None or answer.gates:
         return ()
     if sent.client_gone or sent.ended is None or not sent.complete:
         return ()

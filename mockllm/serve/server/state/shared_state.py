@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mockllm.core.errors import UsageError
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.shared_session import (
+    Count,
     FindAnswer,
     FindConversation,
     SharedSession,
@@ -170,6 +171,12 @@ class SharedState:
         if len(operations) == 1:
             return [await self.store.perform(name, operations[0])]
         return await self.store.look_up(name, operations)
+
+    async def count(self, session: str, key: str, by: int) -> int:
+        """Adds to a counter of a session, outside of its requests; what it was before."""
+        with needing():
+            before: int = await self.store.perform(session, Count(key, by))
+        return before
 
     def now(self) -> float:
         """The time of all processes, in seconds since 1970."""
