@@ -31,6 +31,8 @@ test("every builder gives what the server accepts", async () => {
       .reply(mockllm.serverTool("web_search", { input: { query: "a" }, output: [] }))
       .reply(mockllm.frame("chat", { comment: "ping" }), "a", mockllm.error("bad"))
       .reply(mockllm.auto())
+      .reply(mockllm.gate("a"), "b", mockllm.gate("c", { limit: "1ms" }))
+      .turn({ reply: "b", gate: { name: "d", limit: "5s" } })
       .reply(tool("f", "{", { malformed: true }))
       .httpError(429, { message: "slow", retryAfter: "1s", headers: { "x-a": "b" } })
       .turn({ reply: "cut", finish: "length", usage: { input: 1 } }),
@@ -136,4 +138,30 @@ test("options that do not exist are refused", async () => {
   await assert.rejects(session.verify({ leave_out: ["a"] }), /no option 'leave_out'/);
   await assert.rejects(start({ prot: 1 }), /no option 'prot'/);
   await assert.rejects(start(null), /takes an object/);
+});
+
+test("an answer waits at a gate until it is opened", async () => {
+  const session = await mock.session({ scenarios: mockllm.turn({ reply: "Hi.", gate: "door" }) });
+  const answer = post(session, [QUESTION]);
+  await session.waitForGate("door");
+  await assert.rejects(session.waitUntilOver({ timeout: 1 }), {
+    name: "MockllmError",
+    message: /^the answer to request 1 waits at the gate 'door' after 1 ms, and its client/,
+  });
+  await session.release("door");
+  assert.equal(message(await answer).content, "Hi.");
+  await assert.rejects(session.waitForGate("door"), /'door' was released before, so no answer/);
+  await assert.rejects(session.release("dor"), /did you mean 'door'/);
+  await assert.rejects(session.waitForGate("door", { seconds: 1 }), /no option 'seconds'/);
+});
+
+test("a wait in vain, and a gate that nobody opens", async () => {
+  const gate = { name: "door", limit: "1ms" };
+  const session = await mock.session({ scenarios: mockllm.turn({ reply: "Hi.", gate }) });
+  await assert.rejects(session.waitForGate("door", { timeout: 1 }), /no answer came to the gate/);
+  await post(session, [QUESTION]);
+  await assert.rejects(session.verify(), {
+    name: "VerificationError",
+    message: /request 1: nobody opened the gate 'door' within its limit/,
+  });
 });

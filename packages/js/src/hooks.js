@@ -83,6 +83,15 @@ export function mockllmWith({ beforeAll, beforeEach, afterEach, afterAll }, opti
       unjudged.delete(last);
       return last.verify({ ...rules, ...verifyOptions });
     },
+    async release(gate) {
+      return running().last.release(gate);
+    },
+    async waitForGate(gate, waitOptions) {
+      return running().last.waitForGate(gate, waitOptions);
+    },
+    async waitUntilOver(waitOptions) {
+      return running().last.waitUntilOver(waitOptions);
+    },
     async journal() {
       return running().last.journal();
     },

@@ -133,6 +133,14 @@ export function interleaved(parts: readonly Part[], order: readonly number[]): P
 
 export function pause(duration: Duration): Part;
 
+export interface GateOptions {
+  /** After which the answer goes on, and the verdict is bad; default: `30s`. */
+  limit?: Duration;
+}
+
+/** A place at which the answer waits until the test calls `session.release(name)`. */
+export function gate(name: string, options?: GateOptions): Part;
+
 /** One server-sent event that is sent verbatim over one API. */
 export function frame(api: string, fields: FrameFields, options?: FrameOptions): Part;
 
@@ -159,6 +167,8 @@ export interface Turn {
   obey?: readonly string[];
   choices?: readonly object[];
   timing?: object;
+  /** Before which the whole answer waits, with status and headers; see `session.release`. */
+  gate?: string | { name: string; limit?: Duration };
   http?: number | object;
   retry_after?: Duration;
   error?: object;
@@ -321,10 +331,21 @@ export class Session {
   verify(options?: VerifyOptions): Promise<Verification>;
   /** The verdict on the session's requests, whatever it is. */
   verification(options?: VerifyOptions): Promise<Verification>;
+  /** Opens a gate: for the answers that wait there, and for those that come later. */
+  release(gate: string): Promise<void>;
+  /** Resolves when an answer waits at a gate, so that the client has all that comes before. */
+  waitForGate(gate: string, options?: WaitOptions): Promise<void>;
+  /** Resolves with the journal when no answer is on its way: each was sent, or its client left. */
+  waitUntilOver(options?: WaitOptions): Promise<Exchange[]>;
   /** The requests, as docs/control.md describes the journal. */
   journal(): Promise<Exchange[]>;
   /** Deletes the session with all that the server knows of it. */
   delete(): Promise<void>;
+}
+
+export interface WaitOptions {
+  /** Milliseconds after which it rejects; 10,000 by default. */
+  timeout?: number;
 }
 
 export interface VerifyOptions {
@@ -351,6 +372,8 @@ export interface Exchange {
   readonly method: string;
   readonly path: string;
   readonly status: number | null;
+  /** Whether its client left before the end of the answer. */
+  readonly client_gone: boolean;
   readonly [key: string]: unknown;
 }
 
@@ -391,6 +414,8 @@ export interface Verification {
   readonly failed?: readonly number[];
   /** Why requests may be missing. */
   readonly gaps?: readonly string[];
+  /** Gates that nobody opened within their limits. */
+  readonly unopened?: ReadonlyArray<{ readonly request: number; readonly gate: string }>;
   /** Requests with a fault that did not strike. */
   readonly missed_faults?: readonly number[];
   /** Requests that were refused as the state store was away, and may have been counted. */
@@ -417,6 +442,9 @@ export interface TestMock {
   session(options?: SessionOptions): Promise<Session>;
   /** Judges the session now, in place of the end of the test. */
   verify(options?: VerifyOptions): Promise<Verification>;
+  release: Session["release"];
+  waitForGate: Session["waitForGate"];
+  waitUntilOver: Session["waitUntilOver"];
   journal(): Promise<Exchange[]>;
 }
 

@@ -7,6 +7,7 @@ export {
   auto,
   error,
   frame,
+  gate,
   httpError,
   image,
   interleaved,

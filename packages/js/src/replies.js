@@ -32,6 +32,9 @@ export const interleaved = (parts, order) => ({ interleaved: [...parts], order: 
 
 export const pause = (duration) => ({ pause: duration });
 
+/** A place at which the answer waits until the test calls `session.release(name)`. */
+export const gate = (name, { limit } = {}) => ({ gate: limit === undefined ? name : { name, limit } });
+
 export const frame = (api, fields, options = {}) =>
   defined({ frame: defined(fields), api, ...options });
 

@@ -4,6 +4,8 @@ import { checkOptions, MockllmError, VerificationError } from "./errors.js";
 import { scenarioList } from "./replies.js";
 import { describe } from "./verification.js";
 
+const LOOK = 20; // milliseconds between two looks at what is not over
+
 const SESSION_OPTIONS = ["name", "scenarios", "quirks", "match", "served"];
 
 /** The options of `verify`, and the parameters that the server has for them. */
@@ -92,6 +94,48 @@ export class Session {
   /** The requests of the session, as the server's journal has them. */
   async journal() {
     return (await this.#get("journal")).exchanges;
+  }
+
+  /** Opens a gate: for the answers that wait there, and for those that come later. */
+  async release(gate) {
+    const query = new URLSearchParams({ session: this.name });
+    const url = `${this.#root}/_mockllm/gates/${encodeURIComponent(gate)}/release?${query}`;
+    await control(url, { method: "POST" });
+  }
+
+  /** Resolves when an answer waits at a gate; `timeout` is in milliseconds. */
+  async waitForGate(gate, options = {}) {
+    checkOptions("waitForGate()", options, ["timeout"]);
+    const { timeout = 10_000 } = options;
+    const wait = `${Math.ceil(timeout)}ms`;
+    const found = await this.#get(`gates/${encodeURIComponent(gate)}`, { wait });
+    if (found.open) {
+      throw new MockllmError(`the gate '${gate}' was released before, so no answer waits there`);
+    }
+    if (!found.waiting.length) {
+      throw new MockllmError(`no answer came to the gate '${gate}' in ${timeout} ms`);
+    }
+  }
+
+  /** Resolves with the journal when no answer is on its way: each was sent, or its client has left.
+   * `timeout` is in milliseconds. */
+  async waitUntilOver(options = {}) {
+    checkOptions("waitUntilOver()", options, ["timeout"]);
+    const { timeout = 10_000 } = options;
+    for (const until = Date.now() + timeout; ; ) {
+      const journal = await this.journal();
+      const left = journal.find((one) => one.open);
+      if (!left) return journal;
+      if (Date.now() > until) {
+        const gate = left.gates?.find((one) => !one.ended)?.gate;
+        const why = gate ? `waits at the gate '${gate}'` : "goes on";
+        throw new MockllmError(
+          `the answer to request ${left.number} ${why} after ${timeout} ms, ` +
+            "and its client has not left",
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK));
+    }
   }
 
   /** The verdict on the requests, whatever it is. */

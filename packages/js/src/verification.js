@@ -28,6 +28,11 @@ function problems(found, journal) {
     ...found.unmatched.map((number) => `no scenario answers ${request(number, requests)}`),
     ...(found.failed ?? []).map((number) => `not answered: ${request(number, requests)}`),
     ...found.invalid.map((number) => `refused: ${request(number, requests)}`),
+    ...(found.unopened ?? []).map(
+      (one) =>
+        `request ${one.request}: nobody opened the gate '${one.gate}' within its limit, so the ` +
+        `answer went on; call session.release("${one.gate}"), or give the gate a longer 'limit'`,
+    ),
   ];
 }
 
