@@ -36,7 +36,7 @@ turns:
         id: call_oslo
         arguments: {city: Oslo}
   - request:
-      results: {call_oslo: rain}
+      results: {call_oslo: {equals: rain}}
     reply:
       - text: It rains in Oslo, so take an umbrella with you.
         split: words

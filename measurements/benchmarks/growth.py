@@ -49,7 +49,7 @@ tools:
     parameters: {{type: object, properties: {{key: {{type: string}}}}, required: [key]}}
 turns:
   - reply: {{tool: look_up, id: call_{n}, arguments: {{key: "k{n}"}}, split: 5}}
-  - request: {{results: {{call_{n}: "{n}"}}}}
+  - request: {{results: {{call_{n}: {n}}}}}
     reply: {{text: "The answer to question number {n} is {n}.", split: words}}
 """
         )

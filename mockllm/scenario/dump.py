@@ -217,7 +217,7 @@ def _match(match: m.Match) -> Any:
 
 
 def _result(result: m.ResultCondition) -> Any:
-    return {"error": True} if result.text is None else m.written_text(result.text, "equals")
+    return {"error": True} if result.text is None else m.written_text(result.text)
 
 
 def _file_count(files: m.FileCount) -> dict[str, Any]:

@@ -65,15 +65,11 @@ AnyText = TextCondition | CombinedText
 """A condition on a text."""
 
 
-def written_text(condition: AnyText, plain: str = "contains") -> Any:
-    """A condition on a text as YAML has it.
-
-    Args:
-        plain: the operator that a string alone means.
-    """
+def written_text(condition: AnyText) -> Any:
+    """A condition on a text as YAML has it."""
     if isinstance(condition, TextCondition):
-        return condition.value if condition.op == plain else {condition.op: condition.value}
-    inner = [written_text(part, plain) for part in condition.conditions]
+        return condition.value if condition.op == "contains" else {condition.op: condition.value}
+    inner = [written_text(part) for part in condition.conditions]
     return {condition.op: inner[0] if condition.op == "not" else inner}
 
 

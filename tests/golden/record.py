@@ -135,7 +135,7 @@ match: {user: Hello}
 turns:
   - request: {offers: [absent], body: {temperature: 0.5}, tool_choice: required}
     reply: {tool: f, id: call_1}
-  - request: {results: {call_1: exactly this}}
+  - request: {results: {call_1: {equals: exactly this}}}
     reply: {text: Done.}
 ---
 scenario: near

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from mockllm.core.errors import Problem, ScenarioError
 from mockllm.play.replay.loading import loads
+from mockllm.scenario.dump import dump
+from mockllm.scenario.model import TextCondition
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, documents
 from tests.cases import for_all
 from tests.scenario.bad_branches import BRANCHES
@@ -175,11 +177,16 @@ def test_scenarios_of_other_protocols_may_have_the_same_match() -> None:
 
 
 def test_numbers_in_results_are_as_written() -> None:
-    """A result that is written as a number or boolean is compared as that text."""
+    """A result that is written as a number or boolean is equal to that text; a string, also in
+    quotes, is contained, as in every condition."""
     (scenario,) = loads(two("{request: {results: {c1: 1.50, c2: True}}, reply: {text: a}}"))
-    request = scenario.turns[1].request
-    assert request is not None
-    assert [result.text.value for _, result in request.results if result.text] == ["1.50", "true"]
+    (quoted,) = loads(two("{request: {results: {c1: '1.50', c2: rain}}, reply: {text: a}}"))
+    found = [scenario.turns[1].request, quoted.turns[1].request]
+    assert [[result.text for _, result in request.results] for request in found if request] == [
+        [TextCondition("equals", "1.50"), TextCondition("equals", "true")],
+        [TextCondition("contains", "1.50"), TextCondition("contains", "rain")],
+    ]
+    assert "c1:\n          equals: '1.50'\n" in dump(scenario)
 
 
 def test_problems_sort_by_location() -> None:

@@ -376,12 +376,12 @@ def _judged_text(path: str, what: str, condition: AnyText, text: str) -> JudgedC
     return _judgement(path + operator, expected, text, problem)
 
 
-def _operator_and_value(condition: AnyText, plain: str = "contains") -> tuple[str, Any]:
+def _operator_and_value(condition: AnyText) -> tuple[str, Any]:
     """The end of a condition's path, and what it expects."""
     operator = "" if condition.op == "contains" else f".{condition.op}"
     if isinstance(condition, TextCondition):
         return operator, condition.value
-    return operator, written_text(condition, plain)[condition.op]
+    return operator, written_text(condition)[condition.op]
 
 
 def _candidate_files(match: Match, request: Request) -> list[tuple[SentFile, ...]]:
@@ -490,7 +490,7 @@ def _judged_result(
     message = results.get(call_id)
     text = None if message is None else message.text
     if condition.text is not None:
-        operator, expected = _operator_and_value(condition.text, "equals")
+        operator, expected = _operator_and_value(condition.text)
         path += operator
     if message is None:
         got = ", ".join(results) or "none"

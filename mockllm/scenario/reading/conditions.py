@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from mockllm.core.patterns import PatternError, compile_pattern
 from mockllm.scenario import model as m
@@ -100,10 +100,12 @@ _CONDITION = table(
 
 
 def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
-    """A condition on the result of a call; a plain value means `equals`, numbers as written."""
+    """A condition on the result of a call; a number, as written, and true or false are equal."""
     if isinstance(node, Scalar) and not is_null(node):
-        written = node.value.lower() if isinstance(scalar(node), bool) else node.value
-        return m.ResultCondition(m.TextCondition("equals", written))
+        value = scalar(node)
+        written = node.value.lower() if isinstance(value, bool) else node.value
+        op: Literal["contains", "equals"] = "contains" if isinstance(value, str) else "equals"
+        return m.ResultCondition(m.TextCondition(op, written))
     if not isinstance(node, Mapping):
         findings.must_be(node, "a string, or a mapping with one of " + ", ".join(_RESULT.readers))
         return None

@@ -309,8 +309,8 @@ def test_results_without_ids_belong_to_calls_by_name() -> None:
 
     assert check("rain", "sun") == []
     assert check("sun", "rain") == [
-        "request.results: the result of call 'call_1' must be 'rain', got 'sun'",
-        "request.results: the result of call 'call_2' must be 'sun', got 'rain'",
+        "request.results: the result of call 'call_1' must contain 'rain', got 'sun'",
+        "request.results: the result of call 'call_2' must contain 'sun', got 'rain'",
     ]
     assert check("rain") == [
         "request.results: the result of call 'call_2' must be sent, but is not there; "

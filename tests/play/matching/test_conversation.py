@@ -192,7 +192,7 @@ def test_conditions_that_are_not_met_are_listed() -> None:
         "Turn 3 of scenario 's' expects another request:\n"
         "- request.results: the result of call 'call_1' must be sent, but is not there; "
         "results were sent for: call_2\n"
-        "- request.results: the result of call 'call_2' must be 'two', got '2'\n"
+        "- request.results: the result of call 'call_2' must contain 'two', got '2'\n"
         "- request.offers: the tool 'h' must be offered; offered: none"
     )
     assert (error.code, error.status, error.param) == ("unexpected_request", 400, None)
