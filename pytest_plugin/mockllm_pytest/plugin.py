@@ -448,12 +448,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Makes one test for each case."""
     if "mockllm_case" not in metafunc.fixturenames:
         return
+    from mockllm.core.errors import MockLLMError
     from mockllm_pytest.cases import marked_cases
     from mockllm_pytest.marks import cases_mark
 
-    mark = cases_mark(metafunc.definition)
     folder = metafunc.definition.path.parent
-    specs = marked_cases(metafunc.config, _library(metafunc.config), folder, mark)
+    try:
+        mark = cases_mark(metafunc.definition)
+        specs = marked_cases(metafunc.config, _library(metafunc.config), folder, mark)
+    except (pytest.UsageError, MockLLMError) as error:
+        # An error of the collection is printed without the frames that found it.
+        where = metafunc.definition.nodeid
+        message = str(error) if where in str(error) else f"{where}: {error}"
+        raise pytest.Collector.CollectError(message) from None
     ids = [spec.name for spec in specs]
     metafunc.parametrize("mockllm_case", specs, indirect=True, ids=ids)
 

@@ -56,7 +56,6 @@ class Replies:
         Raises:
             ScenarioError: with every problem in the turn, which is then not added.
         """
-        __tracebackhide__ = True
         if match is not None or not self.conversations:
             changed = [*self.conversations, (ANY if match is None else match, [turn])]
         else:
@@ -91,12 +90,17 @@ def _scenarios(
     ]
     try:
         return loads("\n---\n".join(map(json_as_yaml, documents)), _WRITTEN)
+    except TypeError as error:
+        message = (
+            f"holds what a scenario cannot ({error}); a part is a text, or what text(), tool() and "
+            "other functions of mockllm_pytest return"
+        )
+        problems = [Problem(_WRITTEN, 0, 0, "", message)]
     except ScenarioError as error:
         problems = [
             Problem(_WRITTEN, 0, 0, _PLACE.sub("", problem.path), problem.message)
             for problem in error.problems
         ]
-    __tracebackhide__ = True
     raise ScenarioError(problems)
 
 

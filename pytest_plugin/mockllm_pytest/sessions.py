@@ -7,13 +7,15 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockllm.core.errors import MockLLMError
 from mockllm.core.text import json_as_yaml
-from mockllm_pytest.marks import Allowed, MockllmMark, read_allowed
+from mockllm_pytest.callers import at_caller, explain_name
+from mockllm_pytest.marks import Allowed, MockllmMark, read_allowed, read_session
 from mockllm_pytest.parts import Part
 from mockllm_pytest.replies import Replies, inline_name, turn_of
 
@@ -48,6 +50,13 @@ class MockSession:
     has_proxy = False
     """Whether programs that the test starts get a proxy, and base URLs of services stay."""
 
+    passed: bool
+    """Whether the test has passed."""
+    recording_summary: str
+    """What was recorded, for the report; set when the session is closed."""
+    recording_failure: str
+    """Why what was recorded will not replay; set when the session is closed."""
+
     def __init__(
         self, service: MockService, nodeid: str, folder: Path, mark: MockllmMark, speed: float
     ) -> None:
@@ -71,17 +80,30 @@ class MockSession:
             self.intercepts, self.has_proxy = mark.intercept, mark.has_proxy
         self._hosts = service.find_hosts(self.intercepts)
         self.passed = False
-        """Whether the test has passed."""
-        self.recording_summary = ""
-        """What was recorded, for the report; set when the session is closed."""
-        self.recording_failure = ""
-        """Why what was recorded will not replay; set when the session is closed."""
+        self.recording_summary = self.recording_failure = ""
         self.session = service.session_name(nodeid)
         self.url = f"{self._thread.url}/s/{self.session}"
         if mark.names or mark.scenarios:
             self.use(*(mark.names or mark.scenarios), match=mark.match)
         else:
             self._assign()
+
+    if not TYPE_CHECKING:  # a type checker knows the names, and would take any
+
+        def __getattr__(self, name: str) -> Any:
+            __tracebackhide__ = True
+            hint = explain_name(name, dir(type(self)))
+            raise AttributeError(f"mockllm_session has no attribute {name!r}{hint}")
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            __tracebackhide__ = True
+            known = name in MockSession.__annotations__ or hasattr(type(self), name)
+            if not known and not name.startswith("_"):
+                hint = explain_name(name, ["quirks", "fault", "latency"])
+                if name in signature(read_session).parameters:
+                    hint = f"; it is an argument of the marker: @pytest.mark.mockllm({name}=...)"
+                raise AttributeError(f"mockllm_session has no attribute {name!r} to set{hint}")
+            super().__setattr__(name, value)
 
     @property
     def base_urls(self) -> dict[str, str]:
@@ -207,6 +229,7 @@ class MockSession:
         return self._quirks
 
     @quirks.setter
+    @at_caller
     def quirks(self, names: Iterable[str]) -> None:
         self._quirks = _check_quirks((names,) if isinstance(names, str) else tuple(names))
         self._assign()
@@ -219,6 +242,7 @@ class MockSession:
         return self._fault
 
     @fault.setter
+    @at_caller
     def fault(self, written: str | Iterable[str]) -> None:
         from mockllm.core.errors import UsageError
 
@@ -237,6 +261,7 @@ class MockSession:
         return self._latency
 
     @latency.setter
+    @at_caller
     def latency(self, written: str | None) -> None:
         from mockllm.core.errors import UsageError
 
@@ -247,6 +272,7 @@ class MockSession:
             self._latency = before
             raise
 
+    @at_caller
     def use(
         self,
         *scenarios: str | PathLike[str] | Scenario,
@@ -282,6 +308,7 @@ class MockSession:
         self._quirks = _check_quirks((*self._quirks, *further))
         return self._add(added, match)
 
+    @at_caller
     def add(self, scenario: str | Mapping[str, Any]) -> tuple[Scenario, ...]:
         """Adds scenarios that the test itself contains, and returns them.
 
@@ -317,6 +344,7 @@ class MockSession:
         self._assign()
         return new
 
+    @at_caller
     def reply(
         self,
         *parts: Part | str,
@@ -434,7 +462,6 @@ class MockSession:
             speech=speech,
             gate=gate,
         )
-        __tracebackhide__ = True  # the mistake is in the line that calls this
         self._replies.add(turn, match)
         self._assign()
 

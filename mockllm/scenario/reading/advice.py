@@ -20,6 +20,7 @@ _TRIES = "what earlier tries of a turn get is 'attempts', such as '[{http: 429}]
 _INPUT, _OUTPUT = "the tokens of the request are 'input'", "the tokens of the answer are 'output'"
 _BODY = "a field of the request is a condition on its body, such as 'body: {temperature: 0}'"
 _CASSETTE = "this is a cassette: serve it with --cassettes, or import it with mockllm import"
+_STATUS = "the status of an error is 'http: 429' in the turn, or 'status' under 'http'"
 _STUBS = (
     "a scenario has 'scenario: NAME', 'match' and 'turns'; `mockllm docs coming-from` compares it "
     "with the stubs of other tools"
@@ -54,7 +55,8 @@ _WORDS: dict[str, str] = {
     **dict.fromkeys(("interactions", "http_interactions"), _CASSETTE),
     **dict.fromkeys(("mappings", "stubs", "handlers", "expectations"), _STUBS),
     "fixtures": "these are fixtures of aimock: import them with mockllm import",
-    "status": "the status of an error is 'http: 429' in the turn, or 'status' under 'http'",
+    **dict.fromkeys(("status", "status_code", "statusCode"), _STATUS),
+    "stream": "the request says whether it is for a stream; 'match: {stream: true}' asks for that",
     "role": "'reply' is what the model says; " + _TEXT,
     "name": "the name of a scenario is 'scenario: NAME', that of a tool 'tool: NAME'",
     "match": "it belongs into the scenario, beside 'turns'; what the request for one turn must "
