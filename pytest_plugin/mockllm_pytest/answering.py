@@ -19,6 +19,7 @@ from mockllm.play.replay.call import ApiCall
 from mockllm.play.replay.decision import Decision
 from mockllm.play.replay.player import DecisionDraft, Player
 from mockllm.scenario.model import Match, Scenario
+from mockllm.scenario.part_model import AutoPart
 from mockllm_pytest.replies import is_inline
 
 if TYPE_CHECKING:
@@ -39,11 +40,14 @@ class Answering:
         scenarios: all that are served.
         named: the name of the one that answers every request that names none.
         lone: the only one that the test has, if its `match` counts.
+        automatic: whether one of the test answers anything from the request, such as `auto`: so do
+            routes that call no model, such as embeddings.
     """
 
     scenarios: tuple[Scenario, ...]
     named: str | None = None
     lone: Scenario | None = None
+    automatic: bool = False
 
     @classmethod
     def of(
@@ -65,14 +69,23 @@ class Answering:
         if len(own) == 1:
             (lone,) = own
             named = lone.name in anything or lone.match is None
-            return cls((*own, *rest), *((lone.name, None) if named else (None, lone)))
+            automatic = is_automatic(lone)
+            if named:
+                return cls((*own, *rest), named=lone.name, automatic=automatic)
+            return cls((*own, *rest), lone=lone, automatic=automatic)
         _check_anything([scenario.name for scenario in own if scenario.name in anything])
         any_match = Match(anything=True)
         matched = (
             replace(scenario, match=any_match) if scenario.name in anything else scenario
             for scenario in own
         )
-        return cls((*matched, *rest))
+        return cls((*matched, *rest), automatic=any(map(is_automatic, own)))
+
+
+def is_automatic(scenario: Scenario) -> bool:
+    """Whether a scenario answers whatever no other one does, from the request."""
+    anything = scenario.match is not None and scenario.match.anything
+    return anything and any(isinstance(part, AutoPart) for part in scenario.turns[-1].reply)
 
 
 def _check_anything(names: list[str]) -> None:
@@ -145,6 +158,7 @@ def serve(
     server.assign(session, answering.scenarios, named=answering.named, **options)
     player = server.player_of(session)
     player.no_match = NoMatchRule(player, answering.lone, advice)
+    player.fallback = player.fallback or answering.automatic
 
 
 def _holds(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> bool:

@@ -84,6 +84,8 @@ def _scenarios(
         {
             "scenario": name if not index else f"{name}-{index + 1}",
             "match": match,
+            # Before a scenario that answers anything, such as `auto`.
+            **({"priority": 1} if match == ANY else {}),
             **_in_order(turns, again=again),
         }
         for index, (match, turns) in enumerate(conversations)

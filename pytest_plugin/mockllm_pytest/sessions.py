@@ -601,8 +601,11 @@ class MockSession:
         Args:
             what: the mistakes that are allowed; default: those that the marker allows.
         """
+        from mockllm_pytest.answering import is_automatic
         from mockllm_pytest.session_report import judge
 
+        # What answers the rest has nothing to answer where there is no rest.
+        required = [scenario.name for scenario in self.scenarios if not is_automatic(scenario)]
         session = self._thread.server.sessions.get(self.session)
         self._judged = session.count
         what = what or self._mark.allowed
@@ -610,7 +613,7 @@ class MockSession:
             judge,
             session,
             self._thread.server.player_of(self.session).served.by_name,
-            tuple(scenario.name for scenario in self.scenarios),
+            tuple(required),
             self._mark,
             replace(what, require=what.require | self._service.required),
         )

@@ -53,3 +53,34 @@ def test_markers_of_cases_are_refused_without_frames(run, marker: str, message: 
     result.assert_outcomes(errors=1)
     assert message in result.stdout.str()
     assert "mockllm_pytest/" not in result.stdout.str()
+
+
+def test_automatic_answers_stand_behind_replies(run) -> None:
+    """With the scenario `auto`, replies answer first, and embeddings get an answer."""
+    result = run(
+        """
+        import httpx
+        from client import reply_to
+
+        def embed(session):
+            body = {"model": "m", "input": "hi"}
+            return httpx.post(f"{session.openai_url}/embeddings", json=body)
+
+        def test_both(mockllm_session):
+            mockllm_session.use("auto")
+            mockllm_session.reply("written")
+            assert reply_to("hi") == "written"
+            assert embed(mockllm_session).status_code == 200
+
+        def test_alone(mockllm_session):
+            mockllm_session.use("auto")
+            assert embed(mockllm_session).json()["data"]
+
+        def test_without(mockllm_session):
+            mockllm_session.reply("written")
+            assert "mockllm_session.use('auto')" in embed(mockllm_session).text
+            assert reply_to("hi") == "written"
+        """
+    )
+    result.assert_outcomes(passed=2, failed=1)
+    assert "request 1 matches nothing" in result.stdout.str()

@@ -169,7 +169,7 @@ class Answers:
     ) -> Answered | None:
         """The answer to a request about objects that clients make; None where it is about none."""
         place, arrival, player = (
-            self._sources.plain.find_object(request),
+            self._sources.plain.find_object(context.player, request),
             context.arrival,
             context.player,
         )

@@ -247,7 +247,10 @@ def _is_answered_by_fallback(method: str, path: str, owner: str | None) -> bool:
 def _hint(method: str, path: str, body: bytes, owner: str | None) -> str:
     """A hint at why nothing answers a route."""
     if _is_answered_by_fallback(method, path, owner):
-        return "no scenario has it, and --fallback auto would answer it"
+        return (
+            "no scenario has it, and --fallback auto would answer it, in pytest "
+            "mockllm_session.use('auto')"
+        )
     found = detect(method, path, body)
     if found.protocol is not None:
         address = found.protocol.address
@@ -269,9 +272,8 @@ def _ends(path: str, most: int) -> Iterator[str]:
 class PlainRoutes:
     """Answers routes that call no model."""
 
-    def __init__(self, routes: Routes, *, fallback: bool) -> None:
+    def __init__(self, routes: Routes) -> None:
         self._routes = routes
-        self._fallback = fallback
 
     def has(self, player: Player, arrival: Arrival, endpoint: Endpoint | None) -> bool:
         """Whether scenarios may answer a request. A path of a model's answers belongs to a scenario
@@ -289,10 +291,10 @@ class PlainRoutes:
             return answered
         return replace(answered, played=replace(answered.played, missed="the route calls no model"))
 
-    def find_object(self, request: RouteRequest) -> ObjectEndpoint | None:
+    def find_object(self, player: Player, request: RouteRequest) -> ObjectEndpoint | None:
         """The objects that a request is about; None where it is about none, and without the
         fallback."""
-        if not self._fallback:
+        if not player.fallback:
             return None
         return find_place(request.method, request.path, self._routes.owner(request.headers))
 
@@ -301,7 +303,7 @@ class PlainRoutes:
         method, path, headers = request.method, request.path, request.headers
         owner = self._routes.owner(headers)
         fallback = find_fallback(method, path, owner)
-        if self._fallback and fallback is not None:
+        if player.fallback and fallback is not None:
             known = Played(api=fallback.protocol.name, model=request.model or None)
             try:
                 answer = fallback.answer(request)

@@ -52,7 +52,7 @@ class Sources:
         """What the recorder reported, for the live page; None where nothing is recorded."""
         self.setups = SessionSetups(self._make_player)
         self.routes = Routes(PROTOCOLS, path_routes(PROTOCOLS.addresses, options.paths))
-        self.plain = PlainRoutes(self.routes, fallback=bool(options.fallback))
+        self.plain = PlainRoutes(self.routes)
 
     def _make_player(
         self,
