@@ -322,3 +322,21 @@ def test_wings_have_no_more_code_than_their_budgets() -> None:
     for path, facts in _files().items():
         sizes[path.parts[1]] += facts.code
     assert not {wing: sizes[wing] for wing in WINGS if sizes[wing] > budgets[wing]}
+
+
+def test_messages_name_extras_that_the_distribution_has() -> None:
+    """What a message or page says to install is ours: `mockllm` on PyPI is another project."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    texts = [
+        *PACKAGE.rglob("*.py"),
+        *(ROOT / "pytest_plugin").rglob("*.py"),
+        *ROOT.glob("docs/*.md"),
+    ]
+    named = {
+        found
+        for path in texts
+        for found in re.findall(r"(mockllm[\w-]*)\[([a-z,]+)\]['\"` ]", path.read_text())
+    }
+    assert {name for name, _ in named} == {"mockllm-harness"}
+    assert {extra for _, several in named for extra in several.split(",")} <= extras.keys()

@@ -27,6 +27,17 @@ _LONGEST_SUMMARY = 200
 _INTERRUPTED = 130
 
 
+_OF_OTHER_TOOLS = {
+    "help": "mockllm --help lists the commands, and mockllm COMMAND --help describes one",
+    "version": "the version is mockllm --version",
+    "start": "a server is mockllm serve",
+    "test": "a command with a server is mockllm run -- pytest",
+    "replay": "recordings are played by mockllm serve DIR",
+    "convert": "recordings of other tools are mockllm import, tests mockllm convert-tests",
+}
+"""What to type in place of commands that other programs have."""
+
+
 class CommandLine(click.Group):
     """A group of commands, each imported when it runs.
 
@@ -58,7 +69,7 @@ class CommandLine(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self._commands_at:
-            hint = did_you_mean(args[0], self._commands_at, most=3)
+            hint = _OF_OTHER_TOOLS.get(args[0]) or did_you_mean(args[0], self._commands_at, most=3)
             ctx.fail(f"there is no command {args[0]!r}{'; ' * bool(hint)}{hint}")
         return super().resolve_command(ctx, args)
 

@@ -21,6 +21,7 @@ from mockllm.cli.options.parameters import (
 from mockllm.cli.terminal.output import echo
 from mockllm.cli.terminal.table import print_table
 from mockllm.core.errors import UsageError
+from mockllm.core.text import did_you_mean
 from mockllm.scenario.model import Api, Scenario
 from mockllm.wire.protocols import PROTOCOLS
 
@@ -29,6 +30,18 @@ _TOOLS_SHOWN = 2
 
 
 _KINDS = ("scenarios", "quirks", "profiles", "presets")
+
+
+def _existing(name: str) -> Path:
+    if name == "faults" and not Path(name).exists():
+        raise UsageError("faults stand in `mockllm docs fault-kinds`")
+    hint = did_you_mean(name, _KINDS)
+    try:
+        return Path(EXISTING.convert(name, None, None))
+    except click.BadParameter as error:
+        if hint and not error.message.endswith("?"):
+            raise click.BadParameter(f"{error.message} {hint.capitalize()}") from None
+        raise
 
 
 @click.command("list")
@@ -68,7 +81,7 @@ def list_(
     if kind != "scenarios" and context.get_parameter_source("named") is ParameterSource.COMMANDLINE:
         raise UsageError(f"--scenarios is for `mockllm list scenarios`, not for {kind}")
     if kind == "scenarios":
-        paths = tuple(Path(EXISTING.convert(name, None, None)) for name in names)
+        paths = tuple(_existing(name) for name in names)
         _print_scenarios(join_paths(paths, named), as_json)
     elif kind == "quirks":
         from mockllm.cli.quirks import print_quirks

@@ -25,6 +25,7 @@ from mockllm.cli.options.parameters import (
     is_scenarios,
     latency_options,
     match_ignore_option,
+    missing_path_hint,
     path_arguments,
     quirk_option,
     quota_options,
@@ -308,7 +309,8 @@ def _check_there(paths: tuple[Path, ...], target: Path | None) -> None:
     """Refuses missing paths, except the folder that is recorded to."""
     for path in paths:
         if not path.exists() and path != target:
-            raise click.BadParameter(f"Path '{path}' does not exist.", param_hint="'PATH...'")
+            message = f"Path '{path}' does not exist.{missing_path_hint(path)}"
+            raise click.BadParameter(message, param_hint="'PATH...'")
 
 
 def _scenarios(paths: tuple[Path, ...], target: Path | None) -> tuple[Scenario, ...]:

@@ -49,6 +49,15 @@ def test_version(mockllm):
     ("arguments", "fragments"),
     [
         (["srve"], ["no command 'srve'; did you mean 'serve'?", "(see mockllm --help)"]),
+        (["help"], ["there is no command 'help'; mockllm --help lists the commands"]),
+        (["list", "faults"], ["faults stand in `mockllm docs fault-kinds`"]),
+        (["list", "profile"], ["Did you mean 'profiles'?"]),
+        (["serve", ".", "--watch"], ["No such option '--watch'. Did you mean '--reload'?"]),
+        (["serve", ".", "--fault", "cut:at=3events"], ["cut has an unknown key 'at'; known here"]),
+        (
+            ["serve", ".", "--fault", "timeout"],
+            ["there is no fault 'timeout'; you may mean 'stall'"],
+        ),
         (["list", "quirks", "chat-index-mising"], ["did you mean 'chat-index-missing'"]),
         (["show", "weather", "--api", "chatt"], ["no API 'chatt'; did you mean 'chat'?"]),
         (["check", "--", "true"], ["Missing option '--api'", "chat, responses, anthropic"]),
@@ -86,6 +95,16 @@ def test_wrong_use_is_an_error_of_one_line(mockllm, arguments, fragments):
     assert result.stderr.count("\n") == 1
     for fragment in fragments:
         assert fragment in result.stderr
+
+
+@for_all("command", [["serve"], ["validate"], ["run", "--scenarios"], ["list"]])
+def test_a_missing_path_names_a_similar_one(mockllm, monkeypatch, tmp_path, command):
+    """Of a mistyped file or folder the error names the one beside it."""
+    (tmp_path / "scenarios").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    found = mockllm(*command, "scenaros", *(["--", "true"] if "run" in command else []))
+    assert found.exit_code == 2
+    assert "'scenaros' does not exist. Did you mean 'scenarios'?" in found.stderr
 
 
 @for_all(("program", "code"), [("./no-such-command", 127), ("/", 126), ("no-such-command", 127)])

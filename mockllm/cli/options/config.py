@@ -131,10 +131,23 @@ def origin(error: click.BadParameter) -> str:
     return f"{context.meta.get(_META) or _FILE}: [{context.info_name}] {long_name(option)}"
 
 
+_OF_OTHER_TOOLS = {
+    "watch": "--reload",
+    "delay": "--latency",
+    "fixtures": "--scenarios",
+    "replay-speed": "--speed",
+    "chaos": "--fault",
+}
+"""Options of other servers, and what they are here."""
+
+
 def advice(error: click.NoSuchOption) -> str:
-    """Advice for an option that is a key of the file; "" for any other."""
+    """Advice for an option that is a key of the file, or of another server; "" for any other."""
     if error.ctx is None:
         return ""
+    meant = _OF_OTHER_TOOLS.get(error.option_name.removeprefix("--"))
+    if meant and any(meant in option.opts for option in error.ctx.command.params):
+        return f"No such option '{error.option_name}'. Did you mean '{meant}'?"
     name = error.option_name.removeprefix("--").removeprefix("no-")
     for option in error.ctx.command.params:
         if isinstance(option, FileKey) and long_name(option) == name:

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from mockllm.cli.options.config import file_key
 from mockllm.core.errors import Problem, UsageError
 from mockllm.core.pairs import read_pair
-from mockllm.core.text import did_you_mean
+from mockllm.core.text import did_you_mean, similar_names
 from mockllm.play.replay.fault_plan import read_plan
 from mockllm.play.replay.latency.schedule import LatencyPlan
 from mockllm.scenario.durations import read_duration, read_percent
@@ -33,7 +33,27 @@ Option = Callable[..., Callable[..., Any]]
 """`click.option`, or `file_key` with the same arguments."""
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
-EXISTING = click.Path(exists=True, path_type=Path)
+
+class _ExistingPath(click.Path):
+    """A file or folder that is there; the error names one whose name is similar."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(error.message + missing_path_hint(Path(value)), param, ctx)
+
+
+def missing_path_hint(path: Path) -> str:
+    """` Did you mean 'scenarios'?` about a path that is missing; "" where nothing is similar."""
+    if path.exists() or not path.parent.is_dir():
+        return ""
+    beside = [other.name for other in path.parent.iterdir() if not other.name.startswith(".")]
+    near = similar_names(path.name, beside)
+    return f" Did you mean '{path.parent / near[0]}'?" if near else ""
+
+
+EXISTING = _ExistingPath(exists=True, path_type=Path)
 """A file or folder that is there."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")

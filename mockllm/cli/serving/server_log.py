@@ -307,7 +307,7 @@ class ServerLog:
         self._put("recorded", [text], shown_as, **asdict(line))
 
     def waiting(self, count: int) -> None:
-        text = f"          {count:,} exchanges wait to be written"
+        text = f"          {count:,} exchange{'s wait' if count != 1 else ' waits'} to be written"
         self._put("waiting", [text], exchanges=count)
 
     def summary(self) -> int:

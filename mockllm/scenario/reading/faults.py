@@ -300,6 +300,7 @@ def parse_faults(written: str) -> tuple[Fault, ...]:
 
 def _message(node: Node, mark: Any, message: str) -> str:
     where = mark if isinstance(mark, str) and mark else node.mark
+    message = f"has an {message}" if where and message.startswith("unknown key") else message
     return f"{where} {message}" if where else message
 
 

@@ -35,7 +35,7 @@ class Authority:
             import trustme
         except ModuleNotFoundError:
             raise UsageError(
-                "interception needs the library trustme: pip install 'mockllm[intercept]'"
+                "interception needs the library trustme: pip install 'mockllm-harness[intercept]'"
             ) from None
         self._authority: trustme.CA = trustme.CA(organization_name="mockllm, for this process")
         self._contexts: LRUCache[str, ssl.SSLContext] = LRUCache(_MOST_HOSTS)
