@@ -435,7 +435,7 @@ TURNS: list[Row] = [
         turn("{reply: {text: a}, extra: {responses: {item: {a: 1}}, anthropic: {item: {a: 1}}}}"),
         [
             "3:44: turns[0].extra.responses: 'item' is no place of responses, which has event, response, call, message, usage; there it is 'message'",
-            "3:71: turns[0].extra.anthropic: 'item' is no place of anthropic, which has event, message, call, text, usage; there it is 'text'",
+            "3:71: turns[0].extra.anthropic: 'item' is no place of anthropic, which has event, message, call, text, finish, end, usage; there it is 'text'",
         ],
     ),
     (

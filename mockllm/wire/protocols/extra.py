@@ -110,8 +110,8 @@ def objects_at(
 def _objects(place: ObjectPlace, events: Sequence[Json], *, streamed: bool) -> list[Json]:
     paths = [path.split(".") if path else [] for path in _paths(place, streamed=streamed)]
     items = [item for keys in paths for item in _at(events, keys)]
-    if place.type:
-        return [item for item in items if item.get("type") == place.type]
+    if place.types:
+        return [item for item in items if item.get("type") in place.types]
     return [item for item in items if _begins_call(item)] if place.is_call else items
 
 
@@ -172,6 +172,7 @@ def added_fields(
     places = protocol.normalize.places.values()
     others = frozenset(path for place in places for path in _paths(place, streamed=streamed))
     added: dict[str, Json] = {}
+    known: dict[tuple[str, ...], set[str]] = {}  # the fields that are found, by their paths
     for name, place in protocol.normalize.places.items():
         mine, theirs = (
             _objects(place, events, streamed=streamed) for events in (encoded, recorded)
@@ -180,7 +181,12 @@ def added_fields(
             continue  # the protocol does not send it in answer to this request
         always = name == "event" and any("type" in item for item in theirs)
         search = _Search(protocol, texts, others, always=always)
-        fields = search.find(mine, theirs, _paths(place, streamed=streamed)[0])
+        paths = _paths(place, streamed=streamed)
+        # Of two places at one path (an event, the last event) the first has a field.
+        earlier = known.setdefault(paths, set())
+        found = search.find(mine, theirs, paths[0])
+        fields = {key: value for key, value in found.items() if key not in earlier}
+        earlier.update(fields)
         if fields:
             added[name] = fields
     field = _reasoning_field(protocol, recorded, streamed=streamed)

@@ -316,13 +316,14 @@ class ObjectPlace:
         events: the paths in an event of a stream.
         body: the paths in a body, in the envelope of the API.
         is_call: whether only objects with the name of a call count.
-        type: the `type` that an object must have; "" for any.
+        types: the values of `type` that an object must have one of, None for an object without
+            `type`; (): any.
     """
 
     events: tuple[str, ...]
     body: tuple[str, ...]
     is_call: bool = False
-    type: str = ""
+    types: tuple[str | None, ...] = ()
 
 
 @record

@@ -265,6 +265,27 @@ def test_redacted_reasoning_of_bedrock(content, is_good):
     assert (conversation.broken_invariants() == set()) == is_good
 
 
+@pytest.mark.parametrize(
+    ("data", "is_good"), [("c2VjcmV0", True), ("b3RoZXI=", False), (None, False)]
+)
+def test_redacted_thinking_of_anthropic(data, is_good):
+    """It goes back before the call as it was streamed, also where nothing else was thought."""
+    text = """
+scenario: redacted
+match: {user: think}
+turns:
+  - reply:
+      - {native: {type: redacted_thinking, data: c2VjcmV0}, api: anthropic}
+      - {tool: find, id: call_1}
+  - reply: {text: Found.}
+"""
+    conversation = Conversation(text, "anthropic")
+    conversation.send(thoughtful_body("anthropic"))
+    block = {"type": "redacted_thinking", "data": data} if data else {}
+    conversation.send(thoughtful_body("anthropic", block))
+    assert (conversation.broken_invariants() == set()) == is_good
+
+
 CAT = {"inlineData": {"mimeType": "image/gif", "data": "R0lGODlhAQABAAAAACwAAAAAAQABAAA="}}
 
 

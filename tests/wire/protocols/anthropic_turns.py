@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from mockllm.core.events import Frame, Timed
+from mockllm.core.jsontext import compact
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, ServerTool, TokenUsage, ToolCall, Turn
 from mockllm.wire.framing import sse
@@ -72,6 +73,39 @@ frames_of_others = st.sampled_from(
         Opaque("anthropic", Frame('{"type": "ping"}', event="ping")),
     ]
 )
+NATIVE: list[Json] = [
+    {"type": "redacted_thinking", "data": "c2VjcmV0"},
+    {"type": "compaction", "content": "So far."},
+    {"type": "compaction", "content": None, "signature": None},
+    {
+        "type": "compaction",
+        "tool_changes": [],
+        "signature": "c2ln",
+        "content": "So far.",
+        "encrypted_content": "ZW5j",
+    },
+    {
+        "type": "fallback",
+        "from": {"model": "claude-9"},
+        "to": {"model": "claude-8"},
+        "trigger": {"type": "refusal", "category": "cyber"},
+    },
+    {
+        "type": "mcp_tool_listing",
+        "mcp_server_name": "files",
+        "tools": [{"name": "list", "input_schema": {"type": "object"}, "description": "Lists."}],
+    },
+    {"type": "container_upload", "file_id": "file_1"},
+]
+"""Each native block, with all that it may have; a compaction in every form of its stream."""
+
+
+def native(value: Json) -> Opaque:
+    """A native part."""
+    return Opaque("anthropic", Frame(compact(value)), native=True)
+
+
+natives = st.sampled_from(NATIVE).map(native)
 inputs = st.sampled_from(["", "{}", '{"query": "x"}', "[1]", "no JSON"])
 outputs = st.none() | st.sampled_from(
     [
@@ -101,5 +135,6 @@ any_part = st.one_of(
     strategies.parts,
     strategies.tool_calls(well_formed=False),
     frames_of_others,
+    natives,
 )
 any_turn = strategies.turns(any_part)

@@ -316,7 +316,7 @@ def test_frames_of_this_protocol_pass_and_count() -> None:
     assert short(turn)[-2] == (2, {"type": "text_delta", "text": "b"})
     assert PROTOCOL.encode_body(turn, REPLY)["content"][1] == {
         "type": "compaction",
-        "content": None,
+        "content": "Earlier: x",
     }
 
 

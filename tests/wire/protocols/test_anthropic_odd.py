@@ -35,10 +35,10 @@ def test_body_is_read_block_by_block() -> None:
         "usage": {"input_tokens": 1, "output_tokens": 2},
     }
     turn = PROTOCOL.decode_body(body)
-    thinking, kept, _, text, call = turn.parts
+    thinking, kept, text, call = turn.parts
     assert thinking == Reasoning(("hm",), "s")
     assert isinstance(kept, Opaque)
-    assert json.loads(kept.frame.data or "")["content_block"] == upload
+    assert (json.loads(kept.frame.data or ""), kept.native) == (upload, True)
     assert text == Text(("a",), (Cite(0, "u", "t", "c"),))
     assert call == ToolCall("f", "toolu_A", ('{"a":"é"}',))
     assert (turn.finish, turn.usage) == ("tool_calls", TokenUsage(1, 2))

@@ -2,7 +2,8 @@
 
 Anthropic numbers blocks from 0 without gaps, but a block's `index` is only a key here: oMLX and
 converters leave gaps, change the order, or number all blocks 0 (`anth-index-gap`,
-`anth-index-all-zero`). The frames of blocks without a neutral part are kept as `Raw`.
+`anth-index-all-zero`). A block that only this API has is a native part once it is complete; the
+frames of all other blocks without a neutral part are kept as `Raw`.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.wire.protocols.anthropic_messages import API, server_tools
 from mockllm.wire.protocols.anthropic_messages.blocks import read_citation
+from mockllm.wire.protocols.anthropic_messages.native import NATIVE, streamed_fields
 from mockllm.wire.protocols.base import dumps
-from mockllm.wire.protocols.records import Fields
+from mockllm.wire.protocols.native import native_event
+from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import array, mapping, string
 
 _KINDS = frozenset({"text", "thinking", "tool_use"}) | server_tools.USES
@@ -43,7 +46,8 @@ class _Block:
     """One content block while its deltas arrive. `kind` is `text`, `thinking`, `tool_use` (also for
     tools of the service, whose calls have a `server_id`), or "" for a block that is kept as frames.
     `input` is the input in the start of a call. Converters put it there instead of in deltas, or in
-    both (`anth-input-in-start`), so it counts only if the deltas are empty."""
+    both (`anth-input-in-start`), so it counts only if the deltas are empty. `native` is a block
+    that may be a native part, and `frames` are those that it came in."""
 
     kind: str
     key: int
@@ -52,6 +56,8 @@ class _Block:
     deltas: int = 0
     has_content: bool = False
     closed: bool = False
+    native: Json | None = None
+    frames: list[Frame] = field(default_factory=list)
     citations: list[ev.Cite] = field(default_factory=list)
 
     def close(self) -> list[ev.Event]:
@@ -60,6 +66,17 @@ class _Block:
             return []
         self.closed = True
         return [*self.content(), *self.citations, ev.PartEnd(self.key)]
+
+    def add_native(self, delta: Fields, frame: Frame) -> bool:
+        """Adds a delta to a block that may be a native part; false if it does not belong there."""
+        fields = None
+        if self.native is not None:
+            fields = streamed_fields(string(self.native.get("type")), delta)
+        if fields is None or self.native is None:
+            return False
+        self.native |= fields
+        self.frames.append(frame)
+        return True
 
     def content(self) -> list[ev.Event]:
         """The content that no delta brought, once."""
@@ -129,7 +146,14 @@ class Assembly:
 
     def flush(self) -> list[ev.Event]:
         """The events that close all blocks."""
-        return [event for block in self._blocks.values() for event in block.close()]
+        blocks = self._blocks.values()
+        return [event for block in blocks for event in (*block.close(), *self._kept(block))]
+
+    def _kept(self, block: _Block) -> list[ev.Event]:
+        """The frames of a block that is no native part, or not complete, once."""
+        frames, block.native, block.frames = block.frames, None, []
+        keys = [block.key, *(self._new_key() for _ in frames[1:])]
+        return [ev.Raw(key, API, frame) for key, frame in zip(keys, frames, strict=False)]
 
     def start(self, value: Fields, frame: Frame) -> list[ev.Event]:
         """`content_block_start`, with the content that the start has already."""
@@ -139,10 +163,15 @@ class Assembly:
         # A start always opens another block: converters give every block index 0.
         replaced = self._blocks.pop(self._last, None)
         out = replaced.close() if replaced and replaced is not self._server else []
+        out += self._kept(replaced) if replaced else []
         if server_tools.is_result(kind):
             self._blocks[self._last] = _Block("", -1, closed=True)
             return [*out, *self._result(block)]
         out += self._end_server()
+        if kind in NATIVE:
+            native = _Block("", self._new_key(), native=dict(block), frames=[frame])
+            self._blocks[self._last] = native
+            return out
         if not is_neutral(kind):
             self._blocks[self._last] = _Block("", -1)
             return [*out, self.raw(frame)]
@@ -180,8 +209,11 @@ class Assembly:
             self._blocks[index] = _Block(kind, self._new_key())
         block = self._blocks.get(index)
         added = delta.get(name)
+        if block is not None and block.add_native(delta, frame):
+            return []
         if block is None or not kind or block.kind != kind:
-            return [self.raw(frame)]
+            kept = [] if block is None else self._kept(block)
+            return [*kept, self.raw(frame)]
         if added is None:
             return []
         if name == "citation":
@@ -197,6 +229,12 @@ class Assembly:
             return []
         if block is self._server:
             return block.content()
+        if block.native is not None:
+            native = native_event(block.key, API, block.native, NATIVE)
+            if native is None:
+                return [*self._kept(block), self.raw(frame)]
+            block.native, block.frames, block.closed = None, [], True
+            return [native]
         if not block.kind:
             return [] if block.closed else [self.raw(frame)]
         return block.close()

@@ -41,6 +41,7 @@ STOPS = StopReasons(
     rare={
         "stop_sequence": "stop",
         "pause_turn": "stop",
+        "compaction": "stop",
         "model_context_window_exceeded": "length",
     },
     sequence="stop_sequence",

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
 from mockllm.core.text import display
-from mockllm.core.turn import Opaque, Reasoning, Turn
+from mockllm.core.turn import Opaque, Part, Reasoning, Turn
 from mockllm.wire.protocols.anthropic_messages.blocks import signature_of
 from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
-from mockllm.wire.protocols.values import array, mapping, objects, tool_schema
+from mockllm.wire.protocols.values import array, json_object, mapping, objects, string, tool_schema
 from mockllm.wire.protocols.writing import (
     arguments_value,
     contents_in,
@@ -191,8 +191,13 @@ def _source(file: SentFile, type: str) -> Json:
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
     """Why the service refuses the thinking blocks in the latest turn; None if it does not."""
     streamed = [part for part in turn.parts if isinstance(part, Reasoning)]
+    redacted = set(filter(None, map(_redacted_data, turn.parts)))
     thinking = request.body.get("thinking")
-    if not streamed or not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
+    if (
+        not (streamed or redacted)
+        or not isinstance(thinking, Mapping)
+        or thinking.get("type") != "enabled"
+    ):
         return None
     blocks = [block for block in _latest_blocks(request) if block.get("type") in _THINKING]
     if not blocks and _begins_with_reasoning(turn):
@@ -202,6 +207,12 @@ def _opaque_mistake(request: Request, turn: Turn) -> str | None:
         )
     known = {signature_of(part): part.text for part in streamed}
     for block in blocks:
+        data = block.get("data")
+        if block.get("type") == "redacted_thinking" and redacted and str(data) not in redacted:
+            return (
+                f"redacted thinking is sent back as {display(data)}, which was not streamed; a "
+                "client sends back thinking blocks unchanged"
+            )
         signature = block.get("signature")
         if block.get("type") == "thinking" and known.get(str(signature)) != block.get("thinking"):
             return (
@@ -213,8 +224,15 @@ def _opaque_mistake(request: Request, turn: Turn) -> str | None:
 
 
 def _begins_with_reasoning(turn: Turn) -> bool:
-    parts = [part for part in turn.parts if not isinstance(part, Opaque)]
-    return isinstance(parts[0], Reasoning)
+    parts = (part for part in turn.parts if not isinstance(part, Opaque) or _redacted_data(part))
+    return isinstance(next(parts), Reasoning | Opaque)
+
+
+def _redacted_data(part: Part) -> str:
+    """The data of redacted thinking; "" of other parts."""
+    if not isinstance(part, Opaque) or not part.native:
+        return ""
+    return string((json_object(part.frame.data) or {}).get("data"))
 
 
 _THINKING = ("thinking", "redacted_thinking")

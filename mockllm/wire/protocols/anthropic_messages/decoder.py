@@ -3,8 +3,9 @@
 https://docs.claude.com/en/docs/build-with-claude/streaming
 
 Events are read by their JSON `type`; `event:` lines may be missing (`anth-no-event-lines`). Events
-without a neutral form (redacted thinking, uploads, compactions, unknown types) are kept as `Raw`,
-as the API reference asks clients to accept new types of events.
+without a neutral form are kept: redacted thinking, uploads, compactions and other blocks that only
+this API has as native parts (`native`), unknown types as frames, as the API reference asks clients
+to accept new types of events.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from mockllm.core.events import Frame
 from mockllm.core.seeded import derive_int
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
-from mockllm.wire.protocols.anthropic_messages import API, blocks
+from mockllm.wire.protocols.anthropic_messages import API, blocks, native
 from mockllm.wire.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.wire.protocols.anthropic_messages.bedrock import BEDROCK, metrics
 from mockllm.wire.protocols.anthropic_messages.server_tools import is_result, result_block
@@ -96,7 +96,7 @@ class Encoder:
     def _open(self, part: int) -> list[Frame]:
         whole = self._turn.parts[part]
         if isinstance(whole, Opaque):
-            return self._opaque(whole)
+            return self._opaque(part, whole)
         block = blocks.opened_block(whole)
         if block is None:
             return []
@@ -139,7 +139,13 @@ class Encoder:
         whole = self._turn.parts[part]
         if isinstance(whole, Reasoning) and blocks.hidden(whole):
             return []
-        return self._delta(part, "thinking_delta", thinking=text)
+        counted = {}
+        if isinstance(whole, Reasoning) and not whole.text:
+            # Several fragments of hidden reasoning say how far it is (`estimated_tokens`).
+            total = blocks.message_usage(self._turn).reasoning
+            share = total // len(whole.fragments)
+            counted = {"estimated_tokens": share} if share else {}
+        return self._delta(part, "thinking_delta", thinking=text, **counted)
 
     def _close(self, part: int) -> list[Frame]:
         index = self._blocks.get(part)
@@ -156,9 +162,19 @@ class Encoder:
             frames += self._stop(self._blocks[part])
         return frames
 
-    def _opaque(self, part: Opaque) -> list[Frame]:
+    def _native(self, part: int, block: Json) -> list[Frame]:
+        """The frames of a native part, which is a block."""
+        opened, delta = native.opened_and_streamed(block)
+        frames = [*self._start(part, opened), *self._ping()]
+        if delta:
+            frames += self._delta(part, **delta)
+        return [*frames, *self._stop(self._blocks[part])]
+
+    def _opaque(self, number: int, part: Opaque) -> list[Frame]:
         if part.api != API:
             return []
+        if part.native:
+            return self._native(number, json_object(part.frame.data) or {})
         value = json_object(part.frame.data) or {}
         type = value.get("type")
         if type == "message_delta" and mapping(value.get("delta")).get("stop_reason"):
@@ -248,6 +264,7 @@ class _Accumulator:
             self._blocks[index] = dict(mapping(block))
 
     def _delta(self, block: Json, delta: Fields) -> None:
+        block |= native.streamed_fields(string(block.get("type")), delta) or {}
         _, name = DELTAS.get(string(delta.get("type")), ("", ""))
         if name == "citation":
             merge(block, {"citations": [delta.get(name)]}, _GROWING)

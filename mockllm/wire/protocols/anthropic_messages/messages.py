@@ -26,8 +26,8 @@ from mockllm.wire.protocols.values import (
 
 _ROLES = ("user", "assistant", "system")
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
-_ANY = ("text", "image", "document", "search_result")
-_USER = ("tool_result", "container_upload")
+_ANY = ("text", "image", "document", "search_result", "container_upload")
+_USER = ("tool_result",)
 _SYSTEM = ("tool_addition", "tool_removal")
 _ASSISTANT = ("tool_use", "thinking", "redacted_thinking")
 # The blocks of hosted tools have a name for each tool.

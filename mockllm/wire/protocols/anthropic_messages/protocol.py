@@ -12,6 +12,7 @@ from mockllm.wire.protocols.anthropic_messages.client import CLIENT
 from mockllm.wire.protocols.anthropic_messages.decoder import Decoder, decode_body
 from mockllm.wire.protocols.anthropic_messages.encoder import Encoder, encode_body
 from mockllm.wire.protocols.anthropic_messages.form import mistakes
+from mockllm.wire.protocols.anthropic_messages.native import NATIVE
 from mockllm.wire.protocols.anthropic_messages.request import options, parse
 from mockllm.wire.protocols.anthropic_messages.stored import FILES, SKILLS
 from mockllm.wire.protocols.anthropic_messages.ways import ways
@@ -70,7 +71,9 @@ PROTOCOL = WireProtocol(
             "event": records.ObjectPlace(("",), ()),
             "message": records.ObjectPlace(("message",), ("",)),
             "call": records.ObjectPlace(("content_block",), ("content",), is_call=True),
-            "text": records.ObjectPlace(("content_block",), ("content",), type="text"),
+            "text": records.ObjectPlace(("content_block",), ("content",), types=("text",)),
+            "finish": records.ObjectPlace(("delta",), ("",), types=(None, "message")),
+            "end": records.ObjectPlace(("",), ("",), types=("message_delta", "message")),
             "usage": records.ObjectPlace(("usage",), ("usage",)),
         },
     ),
@@ -92,6 +95,7 @@ PROTOCOL = WireProtocol(
     carrier=lambda options: CHUNKS if options == BEDROCK else SSE,
     error_at=error_at,
     call_prefix="toolu_",
+    native=NATIVE,
     sdk=records.SdkTypes(
         "anthropic", "anthropic.types:RawMessageStreamEvent", "anthropic.types:Message"
     ),

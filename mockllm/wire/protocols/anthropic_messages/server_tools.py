@@ -33,6 +33,7 @@ _NAMES = {
     "code_interpreter": ("code_execution",),
     "bash_code_execution": ("bash_code_execution",),
     "text_editor_code_execution": ("text_editor_code_execution",),
+    "advisor": ("advisor",),
     "tool_search": ("tool_search_tool_bm25", "tool_search_tool_regex"),
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names}

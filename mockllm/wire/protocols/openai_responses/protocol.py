@@ -101,7 +101,7 @@ PROTOCOL = WireProtocol(
                 ("item", "response.output"), ("response.output",), is_call=True
             ),
             "message": records.ObjectPlace(
-                ("item", "response.output"), ("response.output",), type="message"
+                ("item", "response.output"), ("response.output",), types=("message",)
             ),
             "usage": records.ObjectPlace(("response.usage",), ("response.usage",)),
         },

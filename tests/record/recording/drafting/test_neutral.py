@@ -487,3 +487,43 @@ def test_events_of_a_recorded_agent_are_native_parts():
         if "messageId" in event:
             event["messageId"] = "m1"
     assert played == WITH_STATE
+
+
+def anthropic_event(type, **fields):
+    text = json.dumps({"type": type, **fields})
+    return f"event: {type}\ndata: {text}\n\n".encode()
+
+
+def test_blocks_of_a_recorded_message_are_native_parts():
+    """So are those of a stream with a summary, whose other fields are an extra."""
+    block = {"type": "compaction", "content": None}
+    delta = {"type": "compaction_delta", "content": "So far."}
+    edits = {"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 2}]}
+    usage = {"input_tokens": 3, "output_tokens": 5}
+    message = {"id": "m", "type": "message", "role": "assistant", "content": [], "usage": usage}
+    chunks = [
+        anthropic_event("message_start", message={**message, "model": "claude-9"}),
+        anthropic_event("content_block_start", index=0, content_block=block),
+        anthropic_event("content_block_delta", index=0, delta=delta),
+        anthropic_event("content_block_stop", index=0),
+        anthropic_event(
+            "message_delta",
+            delta={"stop_reason": "compaction", "container": {"id": "c1"}},
+            usage={**usage, "iterations": [{"type": "message", "input_tokens": 1}]},
+            context_management=edits,
+        ),
+        anthropic_event("message_stop"),
+    ]
+    asked = {"model": "claude-9", "max_tokens": 9, "stream": True, "messages": [user("Hi")]}
+    url = "https://api.anthropic.com/v1/messages"
+    _, _, turn = drafted(exchange(json.dumps(asked).encode(), chunks, url=url))
+    assert turn.spec.reply == (
+        NativePart("anthropic", {"type": "compaction", "content": "So far."}),
+    )
+    assert (turn.spec.finish, turn.spec.finish_raw) == (None, "compaction")
+    assert turn.spec.extra_for("anthropic") == {
+        "finish": {"container": {"id": "c1"}},
+        "end": {"context_management": edits},
+        "usage": {"iterations": [{"type": "message", "input_tokens": 1}]},
+    }
+    assert written(turn.spec).turns[0].reply == turn.spec.reply

@@ -68,8 +68,8 @@ class Openings:
                 return ev.ToolStart(index, id, name)
             case ServerTool(id=id, kind=kind, name=name):
                 return ev.ServerToolStart(index, id, kind, name)
-            case Opaque(api=api, frame=frame):
-                return ev.Raw(index, api, frame)
+            case Opaque(api=api, frame=frame, native=native):
+                return ev.Raw(index, api, frame, native)
         return Opening(index)
 
 
@@ -118,6 +118,8 @@ class _Decoded:
                 yield replace(event, part=self._keys[part], url=url)
             case ev.PartEnd(part=part):
                 yield from self._end(part)
+            case ev.Raw(native=True, api=api) if api == API:
+                yield replace(event, part=self._new_key())
             case ev.Raw(api=api, frame=frame) if api == API and self._keeps(frame):
                 yield replace(event, part=self._new_key())
             case ev.Finish():
