@@ -364,3 +364,104 @@ def test_quirks_of_text_leave_frames_alone(here, quirk):
     finally:
         here.meta.events.unregister("before-send.bedrock-runtime", ask_for_it, "quirk")
     assert [event["type"] for event in events][-1] == "message_stop"
+
+
+GUARDED = """
+scenario: guarded
+match: {user: Hello}
+turns:
+  - reply:
+      - text: I cannot say that.
+    finish_raw: guardrail_intervened
+    usage: {input: 9, output: 5, cached: 2}
+    extra:
+      bedrock:
+        metadata:
+          trace: {guardrail: {actionReason: Guardrail blocked., modelOutput: [A secret.]}}
+        finish: {additionalModelResponseFields: {stop_sequence: END}}
+        usage: {cacheDetails: [{inputTokens: 2, ttl: 1h}]}
+---
+scenario: blocks-secrets
+route: POST /guardrail/{guardrail}/version/{version}/apply
+match: {body: {source: OUTPUT}}
+turns:
+  - answer:
+      json:
+        action: GUARDRAIL_INTERVENED
+        assessments:
+          - wordPolicy: {customWords: [{action: BLOCKED, match: secret}], managedWordLists: []}
+        outputs: [{text: I cannot say that.}]
+        usage: {wordPolicyUnits: 1}
+"""
+
+
+@pytest.fixture
+def guarded() -> Iterator[Any]:
+    """boto3 with a server that has the scenarios with guardrails, and answers other routes."""
+    options = ServerOptions(speed=0, fallback=True)
+    with ServerThread(loads(GUARDED), options) as server, bedrock(server.url) as client:
+        yield client
+
+
+def test_trace_cache_details_and_fields_of_the_model(guarded: Any) -> None:
+    """`extra` says them at their places, in the stream and in the body; a system tool among the
+    tools of the request is none that the client runs."""
+    asked = {
+        **message("Hello"),
+        "toolConfig": {"tools": [{"systemTool": {"name": "nova_grounding"}}]},
+    }
+    trace = {"guardrail": {"actionReason": "Guardrail blocked.", "modelOutput": ["A secret."]}}
+    body = guarded.converse(**asked)
+    assert body["stopReason"] == "guardrail_intervened"
+    assert (body["trace"], body["additionalModelResponseFields"]) == (
+        trace,
+        {"stop_sequence": "END"},
+    )
+    assert body["usage"]["cacheDetails"] == [{"ttl": "1h", "inputTokens": 2}]
+    events = list(guarded.converse_stream(**asked)["stream"])
+    (metadata,) = [event["metadata"] for event in events if "metadata" in event]
+    (stop,) = [event["messageStop"] for event in events if "messageStop" in event]
+    assert (metadata["trace"], metadata["usage"]) == (trace, body["usage"])
+    assert stop["additionalModelResponseFields"] == {"stop_sequence": "END"}
+
+
+def test_a_system_tool_needs_a_name(guarded: Any) -> None:
+    """As the service checks it."""
+    asked = {**message("Hello"), "toolConfig": {"tools": [{"systemTool": {"name": "no name"}}]}}
+    with pytest.raises(ClientError, match="systemTool"):
+        guarded.converse(**asked)
+
+
+GUARDRAIL = {
+    "guardrailIdentifier": "arn:aws:bedrock:us-east-1:123456789012:guardrail/abc",
+    "guardrailVersion": "DRAFT",
+}
+
+
+def test_a_guardrail_lets_pass(guarded: Any) -> None:
+    """Made from the request, it intervenes nowhere, and has the types of botocore."""
+    content = [{"text": {"text": "Hello"}}, {"image": {"format": "png", "source": {"bytes": b"x"}}}]
+    answer = guarded.apply_guardrail(**GUARDRAIL, source="INPUT", content=content)
+    assert (answer["action"], answer["outputs"], answer["assessments"]) == ("NONE", [], [{}])
+    assert answer["guardrailCoverage"] == {
+        "textCharacters": {"guarded": 5, "total": 5},
+        "images": {"guarded": 1, "total": 1},
+    }
+    shape = guarded.meta.service_model.operation_model("ApplyGuardrail").output_shape
+    assert answer["usage"].keys() >= set(shape.members["usage"].required_members)
+    assert answer.keys() >= set(shape.required_members)
+
+
+def test_a_route_says_what_a_guardrail_blocks(guarded: Any) -> None:
+    """A scenario for the route wins over the answer that is made from the request."""
+    content = [{"text": {"text": "A secret."}}]
+    answer = guarded.apply_guardrail(**GUARDRAIL, source="OUTPUT", content=content)
+    assert answer["action"] == "GUARDRAIL_INTERVENED"
+    assert answer["outputs"] == [{"text": "I cannot say that."}]
+
+
+def test_a_wrong_request_to_a_guardrail(guarded: Any) -> None:
+    """It is refused as Bedrock refuses requests."""
+    with pytest.raises(ClientError, match="source") as caught:
+        guarded.apply_guardrail(**GUARDRAIL, source="BOTH", content=[{"text": {"text": "a"}}])
+    assert caught.value.response["Error"]["Code"] == "ValidationException"

@@ -124,7 +124,7 @@ SEMANTICS: list[Row] = [
         [
             "3:41: turns[0].extra.gemini: 'choice' is no place of gemini, which has event, candidate, content, call, usage; there it is 'candidate'",
             "3:57: turns[0].extra.gemini: 'message' is no place of gemini, which has event, candidate, content, call, usage; there it is 'content'",
-            "3:85: turns[0].extra.bedrock: 'message' is no place of bedrock, which has event, metadata, call, usage; there it is 'metadata'",
+            "3:85: turns[0].extra.bedrock: 'message' is no place of bedrock, which has event, metadata, call, finish, usage; there it is 'metadata'",
         ],
     ),
     (

@@ -13,6 +13,7 @@ from mockllm.wire.protocols.bedrock_converse.decoder import Decoder, decode_body
 from mockllm.wire.protocols.bedrock_converse.encoder import Encoder, encode_body
 from mockllm.wire.protocols.bedrock_converse.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.bedrock_converse.form import mistakes
+from mockllm.wire.protocols.bedrock_converse.guardrails import APPLY
 from mockllm.wire.protocols.bedrock_converse.request import count_tokens, options, parse
 from mockllm.wire.protocols.bedrock_converse.union import UNION, is_error
 from mockllm.wire.protocols.bedrock_converse.ways import ways
@@ -89,13 +90,14 @@ PROTOCOL = WireProtocol(
             "call": records.ObjectPlace(
                 ("contentBlockStart.start.toolUse",), ("output.message.content.toolUse",), True
             ),
+            "finish": records.ObjectPlace(("messageStop",), ("",)),
             "usage": records.ObjectPlace(("metadata.usage",), ("usage",)),
         },
     ),
     zero_arguments="",
     finish_values={reason: (value,) for reason, value in STOPS.usual.items()},
     lookups={"count_tokens": count_tokens},
-    fallback_routes=FALLBACK_ROUTES,
+    fallback_routes=(*FALLBACK_ROUTES, APPLY),
     call_prefix="tooluse_",
     carriers=(UNION,),
     carrier=lambda _: UNION,

@@ -99,7 +99,14 @@ def _check_schema(where: str, value: Any) -> None:
 
 
 _SPEC = CHECKS.fields({"name": NAME, "inputSchema": _check_schema}, {"description": TEXT})
-_TOOL = CHECKS.fields({}, {"toolSpec": _SPEC, "cachePoint": CHECKS.mapping})
+_TOOL = CHECKS.fields(
+    {},
+    {
+        "toolSpec": _SPEC,
+        "systemTool": CHECKS.fields({"name": NAME}),
+        "cachePoint": CHECKS.mapping,
+    },
+)
 
 
 def _check_choice(where: str, value: Any) -> None:
