@@ -272,17 +272,22 @@ def _text(value: Any) -> str:
 _DISCRIMINATORS = ("type", "role", "object", "op")
 
 
-def _constant(model: Model, name: str) -> str | None:
-    """The only value that a field can have; None where there are several."""
+def _values(model: Model, name: str) -> tuple[str, ...]:
+    """The values that a field can have; none where it can have any."""
     field = model.model_fields.get(name)
     if field is None:
-        return None
+        return ()
     annotation = _bare(field.annotation)
     members = [a for a in get_args(annotation) if a is not type(None)]
     if get_origin(annotation) in (Union, types.UnionType) and len(members) == 1:
         annotation = _bare(members[0])
-    values = get_args(annotation) if get_origin(annotation) is Literal else ()
-    return _text(values[0]) if len(values) == 1 else None
+    return tuple(map(_text, get_args(annotation))) if get_origin(annotation) is Literal else ()
+
+
+def _constant(model: Model, name: str) -> str | None:
+    """The only value that a field can have; None where there are several."""
+    values = _values(model, name)
+    return values[0] if len(values) == 1 else None
 
 
 def _discriminates(model: Model, name: str) -> bool:
@@ -320,10 +325,10 @@ def _member(models: tuple[tuple[str, Model], ...], value: Any) -> str | None:
 
 
 def _fits(model: Model, name: str, value: Mapping[str, Any]) -> bool:
-    """Whether a value has the constant of a model; only the type may not be missing."""
-    constant = _constant(model, name)
+    """Whether a value is one of those of a model; only the type may not be missing."""
+    values = _values(model, name)
     missing = name not in value and name != "type"
-    return missing or constant in (None, _text(value.get(name)))
+    return missing or not values or _text(value.get(name)) in values
 
 
 def _label_of(value: Any) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from openai import OpenAI
 
-from mockllm import ServerThread, loads
+from mockllm import ServerOptions, ServerThread, load, loads
+from mockllm.scenario.part_model import kind_of, members
+from mockllm.serve.server.options import RecordOptions
 
 SCENARIO = """
 scenario: hosted
@@ -69,3 +72,61 @@ def test_the_sdk_reads_and_continues_hosted_items() -> None:
     assert [shown(item) for item in whole.output] == items
     assert [shown(item) for item in kept.output] == items
     assert last.output_text == "One file."
+
+
+NEWEST = """
+scenario: newest
+match: any
+turns:
+  - reply:
+      - {server_tool: shell, id: call_1, input: {action: {commands: [ls, pwd]}}}
+      - server_tool: shell_call_output
+        id: call_1
+        output: [{stdout: a.txt, stderr: "", outcome: {type: timeout}}]
+      - {server_tool: mcp_list_tools, name: docs, output: {error: Gone}}
+      - {server_tool: mcp_approval_response, input: {approval_request_id: mcpr_1}, output: true}
+      - {server_tool: image_generation, output: aGVsbG8=}
+      - {server_tool: function_call_output, id: call_2, output: "15"}
+      - text: Done
+    finish: length
+    finish_raw: steered
+"""
+
+
+@pytest.mark.slow
+def test_the_sdk_reads_the_newest_items_and_events(tmp_path: Path) -> None:
+    """Their events and items are of the SDK's types; the recorded exchange becomes the same YAML,
+    and what it replays is what was recorded."""
+    tools: Any = [{"type": "image_generation", "partial_images": 1}]
+
+    def ask(url: str) -> list[Any]:
+        with OpenAI(base_url=f"{url}/v1", api_key="key") as client:
+            stream = client.responses.create(model="m", input="hi", tools=tools, stream=True)
+            return list(stream)
+
+    folder = tmp_path / "recorded"
+    with ServerThread(list(loads(NEWEST))) as service:
+        options = RecordOptions(folder, {"responses": service.url})
+        with ServerThread((), ServerOptions(record=options)) as recorder:
+            sent = ask(recorder.url)
+    types = [event.type for event in sent]
+    assert "response.shell_call_command.delta" in types
+    assert "response.image_generation_call.partial_image" in types
+    assert "response.mcp_list_tools.failed" in types
+    last = sent[-1].response
+    assert last.incomplete_details.reason == "steered"
+    assert [item.type for item in last.output][:4] == [
+        "shell_call",
+        "shell_call_output",
+        "mcp_list_tools",
+        "mcp_approval_response",
+    ]
+    assert last.output[3].approve is True
+    recorded = load([folder])
+    with ServerThread(recorded, ServerOptions(speed=0)) as replay:
+        assert ask(replay.url) == sent
+    (turn,), (written,) = (one.turns for one in (*recorded, *loads(NEWEST)))
+    kinds = [getattr(part, "kind", kind_of(part)) for part in members(turn.reply)]
+    kinds.remove("frame")  # the partial image as it was
+    assert kinds == [getattr(part, "kind", kind_of(part)) for part in written.reply]
+    assert (turn.finish, turn.finish_raw) == ("length", "steered")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openai.types.responses import ResponseItem
+from openai.types.responses import ResponseInputItem, ResponseItem
 
 from mockllm.core.errors import RequestError
 from mockllm.core.http import NO_TARGET, Target
@@ -20,6 +20,7 @@ from mockllm.wire.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
 from tests.cases import for_all
 from tests.corpus import needs_corpus, recorded_streams
+from tests.sdk_samples import members, sample
 from tests.wire.protocols import strict
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
@@ -220,6 +221,67 @@ def test_calls_of_custom_tools_continue() -> None:
         ("tool", "c1", "1"),
         ("tool", "c2", "a.txt"),
     ]
+
+
+INPUT_ITEMS = {model.__name__: sample(model) for model in members(ResponseInputItem)}
+INPUT_ITEMS["FunctionCallOutput"]["name"] = "f"
+
+
+@for_all("name", INPUT_ITEMS)
+def test_histories_with_every_item_are_accepted(name: str) -> None:
+    """Each item of the SDK's union is read, and it is listed as one of the official types; the
+    exceptions stand for other items, or ask for one."""
+    call = {"type": "function_call", "call_id": "text", "name": "f", "arguments": "{}"}
+    custom = {"type": "custom_tool_call", "call_id": "text", "name": "g", "input": "x"}
+    user, result = {"role": "user", "content": "Hi"}, {**RESULT, "call_id": "text"}
+    request = parsed(input=[call, custom, user, INPUT_ITEMS[name], result])
+    assert len(request.messages) == 5
+    listed = input_items(request.body, "0" * 40, order="asc")["data"]
+    assert len(listed) == (4 if name == "CompactionTrigger" else 5)
+    known = [item for item in listed if item["type"] != "item_reference"]
+    assert [p for item in known for p in strict.problems(ResponseItem, item)] == []
+
+
+def test_a_result_may_name_its_function() -> None:
+    """The id of the call may be missing then; a result with neither is refused."""
+    named = {"type": "function_call_output", "name": "f", "output": "42"}
+    assert messages(CALL, named)[1] == Message("tool", "42", name="f")
+    with pytest.raises(RequestError, match=r"input\[1\]\.call_id"):
+        messages(CALL, {"type": "function_call_output", "output": "42"})
+    with pytest.raises(RequestError, match="No tool output found for function call c1"):
+        messages(CALL, {**named, "name": "g"})
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "compaction_trigger"},
+        {"type": "configuration_update", "reasoning": {"effort": "low"}},
+    ],
+)
+def test_what_a_client_asks_for_is_no_answer_of_the_model(item: dict[str, Any]) -> None:
+    """After a trigger, or an update of the settings, the same turn answers as before it."""
+    user = {"role": "user", "content": "Hi"}
+    assert messages(user, item) == (Message("user", "Hi"), Message("system"))
+
+
+def test_the_newest_fields_are_repeated() -> None:
+    """The caches' options are completed, and a policy that was left to the service is not named."""
+    told = {"prompt_cache_options": {"mode": "explicit", "prewarm": True}, "image": {}}
+    echo = json.loads(PROTOCOL.options(parsed(**told, prompt_cache_retention="24h")).echo)
+    assert echo["prompt_cache_options"] == {"mode": "explicit", "ttl": "30m"}
+    assert echo["prompt_cache_retention"] == "24h"
+    assert "image" not in echo
+    image = {"context_compression": "enabled"}
+    echo = json.loads(PROTOCOL.options(parsed(image=image)).echo)
+    assert echo == {"image": image}
+
+
+@pytest.mark.parametrize(("count", "sent"), [(2, 2), (0, 0), (4, 0), (True, 0), ("2", 0)])
+def test_partial_images_are_counted(count: Any, sent: int) -> None:
+    """A number that the service refuses is none."""
+    tools = [{"type": "image_generation", "partial_images": count}]
+    assert PROTOCOL.options(parsed(tools=tools)).partial_images == sent
 
 
 def test_results_of_hosted_tools_are_separate() -> None:

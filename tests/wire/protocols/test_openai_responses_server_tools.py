@@ -13,11 +13,13 @@ from openai.types.responses import Response, ResponseOutputItem, ResponseStreamE
 
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.wire.framing import sse
+from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.openai_responses.parts import KINDS as ITEMS
 from mockllm.wire.protocols.openai_responses.protocol import PROTOCOL
 from mockllm.wire.protocols.openai_responses.server_tools import BY_KIND
 from tests import strategies
 from tests.cases import for_all
+from tests.wire.protocols.streams import encoded
 from tests.wire.protocols.strict import problems
 from tests.wire.protocols.test_openai_responses import REPLY, TOKEN, in_a_body, played, read, values
 
@@ -72,6 +74,12 @@ def test_the_body_decodes_to_the_turn(turn: Turn) -> None:
 # The items and their events
 
 ERROR = {"type": "http_error", "code": 500, "message": "Gone"}
+SHELL_OUTPUT = compact(
+    [
+        {"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}},
+        {"stdout": "", "stderr": "", "outcome": {"type": "timeout"}},
+    ]
+)
 CALLS = {
     "web_search": (
         ServerTool("web_search", "ws_1", "", ('{"type":"search","query":"rain"}',), None),
@@ -148,6 +156,51 @@ CALLS = {
             "image_generation_call.generating",
             "image_generation_call.completed",
         ],
+    ),
+    "mcp tools failed": (
+        ServerTool("mcp_list_tools", "mcpl_1", "wiki", (), '{"error":"Gone"}'),
+        {"type": "mcp_list_tools", "server_label": "wiki", "tools": [], "error": "Gone"},
+        ["mcp_list_tools.in_progress", "mcp_list_tools.failed"],
+    ),
+    "mcp approved": (
+        ServerTool(
+            "mcp_approval_response",
+            "mcpa_1",
+            "",
+            ('{"approval_request_id":"mcpr_1","reason":"harmless"}',),
+            "true",
+        ),
+        {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
+        [],
+    ),
+    "shell": (
+        ServerTool("shell", "call_1", "", ('{"action":{"commands":["ls","pwd"]}}',)),
+        {"type": "shell_call", "call_id": "call_1", "action": {"commands": ["ls", "pwd"]}},
+        [f"shell_call_command.{event}" for event in ("added", "delta", "done")] * 2,
+    ),
+    "shell output": (
+        ServerTool("shell_call_output", "call_1", "", ('{"max_output_length":9}',), SHELL_OUTPUT),
+        {"type": "shell_call_output", "call_id": "call_1", "output": json.loads(SHELL_OUTPUT)},
+        [
+            "shell_call_output_content.delta",
+            "shell_call_output_content.done",
+            "shell_call_output_content.done",
+        ],
+    ),
+    "local shell output": (
+        ServerTool("local_shell_call_output", "lso_1", "", (), '"a.txt"'),
+        {"type": "local_shell_call_output", "id": "lso_1", "output": "a.txt"},
+        [],
+    ),
+    "output of a function": (
+        ServerTool("function_call_output", "call_1", "", ('{"name":"f"}',), '"15"'),
+        {"type": "function_call_output", "call_id": "call_1", "name": "f", "output": "15"},
+        [],
+    ),
+    "output of a custom tool": (
+        ServerTool("custom_tool_call_output", "call_1", "", (), '"15"'),
+        {"type": "custom_tool_call_output", "call_id": "call_1", "output": "15"},
+        [],
     ),
     "computer": (
         ServerTool(
@@ -234,10 +287,7 @@ def test_every_item_of_the_official_types_is_known() -> None:
     """Each type of output item in the official package is read as a neutral part."""
     union = get_args(get_args(ResponseOutputItem)[0])
     types = {get_args(member.model_fields["type"].annotation)[0] for member in union}
-    results = {"function_call_output", "custom_tool_call_output"}
-    answers = {"mcp_approval_response", "local_shell_call_output"}
-    # Results and answers of clients are input; only background responses repeat them.
-    assert types - ITEMS - results - answers == set()
+    assert types - ITEMS == set()
 
 
 def test_a_tool_of_another_api_is_a_call_of_an_mcp_server() -> None:
@@ -315,6 +365,58 @@ def test_frames_inside_an_item_stay_there() -> None:
         "done",
     ]
     assert read(played(turn)) == PROTOCOL.project(turn)
+
+
+def test_commands_and_their_output_stream() -> None:
+    """The commands of a shell begin without their text, their events name no item, as the types
+    have it, and what a command prints comes with its number."""
+    added, begun, delta, done, *_ = streamed(CALLS["shell"][0])
+    assert added["item"]["action"] == {"commands": []}
+    assert (begun["command"], delta["delta"], done["command"]) == ("", "ls", "ls")
+    frames = encoded(PROTOCOL, Turn((CALLS["shell"][0],), "stop", USAGE), asking(obfuscation=True))
+    (padded, _) = [f for f in frames if f.event == "response.shell_call_command.delta"]
+    assert len(json.loads(padded.data or "")["obfuscation"]) == 14
+    assert "item_id" not in begun
+    _, delta, done, last, _ = streamed(CALLS["shell output"][0])
+    assert (delta["command_index"], delta["delta"]) == (0, {"stdout": "a.txt"})
+    assert [done["output"][0]["stdout"], last["command_index"]] == ["a.txt", 1]
+
+
+def asking(**options: Any) -> Reply:
+    """A reply to a request that asks for more."""
+    return replace(REPLY, options=replace(REPLY.options, **options))
+
+
+IMAGE = ServerTool("image_generation", "ig_1", "", ('{"size":"1x1"}',), '"iVBORw0KGgo="')
+
+
+def test_partial_images_come_where_the_request_asks_for_them() -> None:
+    """Each is the finished image; the answer that is not streamed has the same item."""
+    turn = Turn((IMAGE,), "stop", USAGE)
+    events = [json.loads(f.data or "") for f in encoded(PROTOCOL, turn, asking(partial_images=2))]
+    partial = [e for e in events if e["type"] == "response.image_generation_call.partial_image"]
+    assert [(e["partial_image_index"], e["size"]) for e in partial] == [(0, "1x1"), (1, "1x1")]
+    assert {e["partial_image_b64"] for e in partial} == {"iVBORw0KGgo="}
+    assert [p for e in partial for p in problems(ResponseStreamEvent, e)] == []
+
+
+def test_recorded_partial_images_are_the_only_ones() -> None:
+    """The decoder keeps them as frames, and then none is made besides."""
+    options = asking(partial_images=1)
+    recorded = encoded(PROTOCOL, Turn((IMAGE,), "stop", USAGE), options)
+    turn = read([(0, frame) for frame in recorded])
+    assert [type(part).__name__ for part in turn.parts] == ["ServerTool", "Opaque"]
+    again = encoded(PROTOCOL, turn, options)
+    assert [frame.event for frame in again] == [frame.event for frame in recorded]
+
+
+def test_a_trigger_shows_that_the_context_is_compacted() -> None:
+    """Its event comes only where the request ends with a trigger, and adds nothing."""
+    turn = Turn((CALLS["compaction"][0],), "stop", USAGE)
+    frames = encoded(PROTOCOL, turn, asking(compacting=True))
+    (event,) = [f for f in frames if f.event == "response.compaction.compacting"]
+    assert problems(ResponseStreamEvent, json.loads(event.data or "")) == []
+    assert read([(0, frame) for frame in frames]) == turn
 
 
 def test_ids_are_unique_in_an_answer() -> None:

@@ -9,17 +9,22 @@ event has an `event:` line and a `sequence_number` that counts from 0; there is 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
-from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
+from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
 from mockllm.wire.protocols.base import Reply, logprob
 from mockllm.wire.protocols.openai_responses import API, objects, parts
 from mockllm.wire.protocols.openai_responses.citations import annotations_of, ends
 from mockllm.wire.protocols.openai_responses.images import with_image_calls
-from mockllm.wire.protocols.openai_responses.item_fields import code_deltas
+from mockllm.wire.protocols.openai_responses.item_fields import (
+    PARTIAL_IMAGE,
+    Details,
+    code_deltas,
+)
 from mockllm.wire.protocols.openai_responses.layout import bare, lay_out, opening
 from mockllm.wire.protocols.openai_responses.server_tools import SERVER_TOOLS, item_type
 from mockllm.wire.protocols.records import Json
@@ -58,12 +63,23 @@ class _Citing:
         return due
 
 
+def _with_written_images(turn: Turn, options: objects.Options) -> objects.Options:
+    """The options without partial images where the turn has them as frames."""
+    frames = (json_object(part.frame.data) for part in turn.parts if isinstance(part, Opaque))
+    types = {value.get("type") for value in frames if value}
+    return replace(options, partial_images=0) if _PARTIAL_IMAGE in types else options
+
+
+_PARTIAL_IMAGE = f"response.{PARTIAL_IMAGE}"
+
+
 class Encoder:
     """Turns the events of one turn into the frames of a Responses stream."""
 
     def __init__(self, turn: Turn, reply: Reply) -> None:
         turn = self._turn = with_image_calls(turn)
         self._reply = reply
+        self._options = _with_written_images(turn, reply.options)
         self._layout = lay_out(turn, reply)
         self._next = 0
         self._opened: set[int] = set()
@@ -152,11 +168,15 @@ class Encoder:
             derived = (ev.Token(text, logprob(text)),)
             sent = derived if tokens is None else tokens
             fields["logprobs"] = [objects.token_logprob(t) for t in sent] if whole.logprobs else []
-        if self._reply.options.obfuscation:
-            # Padding hides the lengths of fragments from an observer of the encrypted traffic.
-            length = 16 - len(text) % 16
-            fields["obfuscation"] = derive(self._reply.seed, "pad", self._next, length=length)
+        fields |= self._padding(text)
         return [*frames, self._frame(f"response.{names.stem}.delta", **fields)]
+
+    def _padding(self, text: str) -> Json:
+        """Padding hides the lengths of fragments from an observer of the encrypted traffic."""
+        if not self._reply.options.obfuscation:
+            return {}
+        length = 16 - len(text) % 16
+        return {"obfuscation": derive(self._reply.seed, "pad", self._next, length=length)}
 
     def _arguments(self, part: int, text: str) -> list[Frame]:
         """A fragment of the input of a call; code has other fragments on the wire."""
@@ -220,7 +240,19 @@ class Encoder:
             fields = {names.value: item.value[names.value]}
             frames.append(self._frame(f"response.{names.stem}.done", **self._where(part), **fields))
         if tool := SERVER_TOOLS.get(item.kind):
+            frames += self._details(part, tool.details) if tool.details else []
             frames += self._progress(part, tool.progress(item.value))
+        return frames
+
+    def _details(self, part: int, details: Details) -> list[Frame]:
+        where, item = self._where(part), self._layout.positions[part].item
+        if not details.names_item:
+            del where["item_id"]
+        frames = []
+        for stem, fields in details.write(item.value, self._options):
+            delta = fields.get("delta")
+            padding = self._padding(delta) if isinstance(delta, str) else {}
+            frames.append(self._frame(f"response.{stem}", **where, **fields, **padding))
         return frames
 
     def _raw(self, event: ev.Raw) -> list[Frame]:

@@ -102,7 +102,8 @@ def _call(item: Fields) -> Message:
 def _result(item: Fields) -> Message:
     output = item.get("output")
     text = dumps(output) if isinstance(output, Mapping) else text_of(output)
-    return Message("tool", text, call_id=string(item.get("call_id")))
+    id = string(item.get("call_id"))
+    return Message("tool", text, call_id=id, name="" if id else string(item.get("name")))
 
 
 def _reference(item: Fields) -> Message:
@@ -120,6 +121,9 @@ _READERS: dict[str, Callable[[Fields], Message]] = {
     "reasoning": lambda item: Message("assistant"),
     "item_reference": _reference,
     "program_output": lambda item: Message("assistant"),
+    # What the client sets or asks for is no part of the conversation.
+    "configuration_update": lambda item: Message("system"),
+    "compaction_trigger": lambda item: Message("system"),
 }
 
 
@@ -136,6 +140,12 @@ def _check_message(where: str, item: Fields) -> None:
     check_parts(f"{where}.content", content)
 
 
+def _check_result(where: str, item: Fields) -> None:
+    """Raises for a result of no call: of a function, a name is enough."""
+    named = item.get("call_id") is None and isinstance(item.get("name"), str)
+    (_NAMED_ANSWER if named else _ANSWER)(where, item)
+
+
 def _present(where: str, value: object) -> None:
     """A check of a field that need only be there."""
 
@@ -143,10 +153,11 @@ def _present(where: str, value: object) -> None:
 _ROLE = CHECKS.one_of("assistant", "system", "developer", "user")
 _MESSAGE = CHECKS.fields({"role": _ROLE, "content": _present})
 _ANSWER = CHECKS.fields({"call_id": TEXT, "output": check_parts})
+_NAMED_ANSWER = CHECKS.fields({"output": check_parts})
 _CHECKS: dict[str, Check] = {
     "message": _check_message,
     "function_call": CHECKS.fields(dict.fromkeys(("call_id", "name", "arguments"), TEXT)),
-    "function_call_output": _ANSWER,
+    "function_call_output": _check_result,
     "custom_tool_call": CHECKS.fields(dict.fromkeys(("call_id", "name", "input"), TEXT)),
     "custom_tool_call_output": _ANSWER,
     "reasoning": CHECKS.fields({"summary": OBJECTS}),
@@ -166,16 +177,21 @@ def check_pairs(body: Fields) -> None:
     if not isinstance(value, list):
         return
     calls: dict[str, str] = {}
+    names: dict[str, str] = {}
     answered: set[str] = set()
     elsewhere = bool(body.get("previous_response_id") or body.get("conversation"))
     for i, item in enumerate(value):
         kind = item_kind(item)
         if kind in CALLS:
             calls[item["call_id"]] = CALLS[kind]
+            names[item["name"]] = item["call_id"]
         elif kind == "item_reference":
             elsewhere = True
         elif kind in RESULTS:
-            id = item["call_id"]
+            id = item.get("call_id")
+            if id is None:  # of the last call of the function
+                answered.add(names.get(item["name"], ""))
+                continue
             answered.add(id)
             if id not in calls and not elsewhere:
                 raise RequestError(

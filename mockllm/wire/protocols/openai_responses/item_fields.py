@@ -3,6 +3,7 @@
 A pair of functions for each form of item: `read_...` gives the neutral call of a finished item,
 `write_...` the fields of an item besides `type`, the ids and `status`. They are inverse for what
 the service sends; of a call of another API, `write_...` keeps what the item can hold.
+`Details` are the events with the content of an item between its beginning and its end.
 The code of a code interpreter is JSON text `{"code": ...}` in a neutral call and plain text on the
 wire; the fragments of the one and the deltas of the other correspond. Only pure functions may live
 here.
@@ -12,11 +13,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mockllm.core.turn import ServerTool
 from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.openai_responses.objects import Options
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import array, json_object, mapping, string, value_or_text
 
@@ -236,18 +239,21 @@ def write_mcp(call: ServerTool) -> Json:
 
 
 def read_mcp_tools(fields: Fields) -> ServerTool:
-    """The list of the tools of an MCP server: the output."""
-    tools = fields.get("tools")
-    output = dumps(tools) if isinstance(tools, list) else None
+    """The list of the tools of an MCP server: the output, `{"error": ...}` where it failed."""
+    tools, error = fields.get("tools"), fields.get("error")
+    listed = tools if isinstance(tools, list) else None
+    output = _text(listed if error is None else {"error": error})
     return ServerTool("mcp_list_tools", "", string(fields.get("server_label")), (), output)
 
 
 def write_mcp_tools(call: ServerTool) -> Json:
     """The tools of an MCP server."""
-    tools = array(_parse(call.output))
+    output = _parse(call.output)
+    failed = isinstance(output, dict) and output.get("error") is not None
     return {
         "server_label": call.name,
-        "tools": [tool for tool in tools if isinstance(tool, dict)],
+        "tools": [tool for tool in array(output) if isinstance(tool, dict)],
+        **({"error": output["error"]} if failed else {}),
     }
 
 
@@ -295,3 +301,74 @@ def write_fields(result: str, needed: Fields) -> Callable[[ServerTool], Json]:
         return fields | ({result: _parse(call.output)} if result else {})
 
     return write
+
+
+# Events with the content of items
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The events with the content of one type of item, before those of its end. They repeat what
+    the finished item has, so the decoder reads the item. It keeps images as frames, as those that
+    a service sends before the finished one are others.
+
+    Args:
+        stems: of the types of those that the decoder passes over.
+        write: the stem and the fields of each event, for a finished item.
+        names_item: whether the events have an `item_id` besides the `output_index`.
+    """
+
+    stems: tuple[str, ...]
+    write: Callable[[Fields, Options], Iterator[tuple[str, Json]]]
+    names_item: bool = True
+
+
+def _commands(item: Fields, options: Options) -> Iterator[tuple[str, Json]]:
+    commands = array(mapping(item.get("action")).get("commands"))
+    for index, command in enumerate(commands):
+        if isinstance(command, str):
+            at = {"command_index": index}
+            yield "shell_call_command.added", {**at, "command": ""}
+            yield "shell_call_command.delta", {**at, "delta": command}
+            yield "shell_call_command.done", {**at, "command": command}
+
+
+def _command_outputs(item: Fields, options: Options) -> Iterator[tuple[str, Json]]:
+    for index, output in enumerate(array(item.get("output"))):
+        at = {"command_index": index}
+        texts = {name: mapping(output).get(name) for name in ("stdout", "stderr")}
+        delta = {name: text for name, text in texts.items() if text and isinstance(text, str)}
+        if delta:
+            yield "shell_call_output_content.delta", {**at, "delta": delta}
+        yield "shell_call_output_content.done", {**at, "output": [output]}
+
+
+PARTIAL_IMAGE = "image_generation_call.partial_image"
+_SHOWN = ("background", "output_format", "quality", "size")
+
+
+def _partial_images(item: Fields, options: Options) -> Iterator[tuple[str, Json]]:
+    """As many images as the request asks for; each is the finished one."""
+    image = item.get("result")
+    if isinstance(image, str):
+        shown = {name: item[name] for name in _SHOWN if name in item}
+        for index in range(options.partial_images):
+            fields = {"partial_image_b64": image, "partial_image_index": index, **shown}
+            yield PARTIAL_IMAGE, fields
+
+
+def _compacting(item: Fields, options: Options) -> Iterator[tuple[str, Json]]:
+    if options.compacting:
+        yield "compaction.compacting", {}
+
+
+COMMANDS = Details(
+    tuple(f"shell_call_command.{event}" for event in ("added", "delta", "done")),
+    _commands,
+    names_item=False,
+)
+COMMAND_OUTPUTS = Details(
+    tuple(f"shell_call_output_content.{event}" for event in ("delta", "done")), _command_outputs
+)
+PARTIAL_IMAGES = Details((), _partial_images)
+COMPACTING = Details(("compaction.compacting",), _compacting)

@@ -37,12 +37,16 @@ class Options:
             turns off.
         encrypted: whether reasoning items must have `encrypted_content`.
         namespaces: of the offered tools that have one, by their names.
+        partial_images: how many the request asks for before each finished image.
+        compacting: whether the request ends with a `compaction_trigger`.
     """
 
     echo: str = "{}"
     obfuscation: bool = False
     encrypted: bool = False
     namespaces: tuple[tuple[str, str], ...] = ()
+    partial_images: int = 0
+    compacting: bool = False
 
 
 def response_id(token: str) -> str:

@@ -68,8 +68,10 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
 
 
 _CHECKS: dict[str, Check] = {
+    "access_programs": OBJECT,
     "background": BOOLEAN,
     "conversation": CHECKS.of_kind((str, Mapping), "one of a string or an object"),
+    "image": OBJECT,
     "include": CHECKS.of_kind(list, "an array of strings"),
     "input": CHECKS.of_kind((str, list), "one of a string or array of input items"),
     "instructions": TEXT,
@@ -81,6 +83,8 @@ _CHECKS: dict[str, Check] = {
     "previous_response_id": TEXT,
     "prompt": OBJECT,
     "prompt_cache_key": TEXT,
+    "prompt_cache_options": OBJECT,
+    "prompt_cache_retention": TEXT,
     "reasoning": OBJECT,
     "safety_identifier": TEXT,
     "service_tier": TEXT,
@@ -187,13 +191,25 @@ def options(request: Request) -> Options:
             echo[name] = echoed(echo[name])
     if not _conversation(body.get("conversation")):
         echo.pop("conversation", None)
+    # An answer states the policy that was chosen, and `auto` is none.
+    if mapping(body.get("image")).get("context_compression") not in ("enabled", "disabled"):
+        echo.pop("image", None)
     include = body.get("include")
     return Options(
         encodable(dumps(echo)) if echo else "{}",
         mapping(body.get("stream_options")).get("include_obfuscation") is not False,
         isinstance(include, list) and "reasoning.encrypted_content" in include,
         namespaces(body),
+        _partial_images(body.get("tools")),
+        [i.get("type") for i in objects(body.get("input"))][-1:] == ["compaction_trigger"],
     )
+
+
+def _partial_images(tools: object) -> int:
+    """How many images before the finished one the request asks for; the service sends up to 3."""
+    counts = [tool.get("partial_images") for tool in objects(tools)]
+    asked = [count for count in counts if type(count) is int and 0 <= count <= 3]
+    return max(asked, default=0)
 
 
 def _fit(name: str, value: object) -> bool:
@@ -241,8 +257,15 @@ def _without_nulls(value: Fields) -> Json:
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
+def _echoed_cache_options(value: Fields) -> Json:
+    """The options of the cache that an answer states, with those that the request leaves out."""
+    usual = {"mode": "implicit", "ttl": "30m"}
+    return {**usual, **_without_nulls({k: v for k, v in value.items() if k != "prewarm"})}
+
+
 _ECHO_FORMS: dict[str, Callable[[Any], Any]] = {
     "conversation": lambda value: {"id": _conversation(value)},
+    "prompt_cache_options": _echoed_cache_options,
     "reasoning": _without_nulls,
     "text": _without_nulls,
     "tools": _echoed_tools,

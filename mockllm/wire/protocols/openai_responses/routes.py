@@ -21,7 +21,7 @@ from mockllm.core.turn import TokenUsage
 from mockllm.wire.protocols.base import Lookup, Reply, counted_tokens, created_at, dumps
 from mockllm.wire.protocols.jobs import JobCall, ObjectKind, ObjectRoute
 from mockllm.wire.protocols.openai_common import invalid_type, list_page, missing, page_size
-from mockllm.wire.protocols.openai_responses.input import CALLS, RESULTS, item_kind
+from mockllm.wire.protocols.openai_responses.input import CALLS, item_kind
 from mockllm.wire.protocols.openai_responses.objects import (
     response_id,
     token_of,
@@ -163,11 +163,14 @@ def _stored_items(value: object, token: str) -> list[Json]:
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
     items = array(value)
-    return [_stored_item(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
+    return [
+        _stored_item(dict(x), i, token)
+        for i, x in enumerate(items)
+        if isinstance(x, Mapping) and x.get("type") != "compaction_trigger"
+    ]
 
 
-_PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
-_PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_output": "ctco"}
+_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs", "custom_tool_call": "ctc"}
 
 
 def _stored_item(item: Json, i: int, token: str) -> Json:
@@ -180,8 +183,11 @@ def _stored_item(item: Json, i: int, token: str) -> Json:
         content = [_stored_part(part, assistant) for part in _parts(item.get("content"))]
         role = item.get("role")
         return {"id": id, "type": kind, "status": "completed", "content": content, "role": role}
-    status = {"status": "completed"} if kind in CALLS or kind in RESULTS else {}
-    return {"id": id, "type": kind, **status, **{k: v for k, v in item.items() if k != "id"}}
+    has_status = kind in CALLS or (kind in SERVER_TOOLS and SERVER_TOOLS[kind].has_status)
+    status = {"status": "completed"} if has_status else {}
+    execution = {"execution": "client"} if kind.startswith("tool_search_") else {}
+    sent = {name: value for name, value in item.items() if value is not None and name != "id"}
+    return {"id": id, "type": kind, **status, **execution, **sent}
 
 
 def _parts(content: object) -> list[Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from mockllm.core.turn import ServerTool
 from mockllm.wire.protocols.openai_responses import item_fields
+from mockllm.wire.protocols.openai_responses.item_fields import Details
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import string
 
@@ -38,6 +39,7 @@ class ItemType:
         has_status: whether items have a status.
         opening: the values of fields that are still empty in `output_item.added`.
         bare: whether `output_item.added` has none of the fields of `write`.
+        details: the events with the content of a finished item, which come before those of `end`.
     """
 
     type: str
@@ -54,6 +56,7 @@ class ItemType:
     has_status: bool = True
     opening: Fields = field(default_factory=dict)
     bare: bool = False
+    details: Details | None = None
 
     def read_item(self, fields: Fields) -> ServerTool:
         """The neutral call of a finished item."""
@@ -160,6 +163,7 @@ _TYPES = (
         begin=("image_generation_call.in_progress", "image_generation_call.generating"),
         end=("image_generation_call.completed",),
         bare=True,
+        details=item_fields.PARTIAL_IMAGES,
     ),
     _of_fields(
         "computer_call",
@@ -169,7 +173,15 @@ _TYPES = (
         calls=True,
     ),
     _of_fields("local_shell_call", "lsh", kind="local_shell", needed={"action": _EXEC}, calls=True),
-    _of_fields("shell_call", "sh", kind="shell", needed={"action": {"commands": []}}, calls=True),
+    _of_fields(
+        "shell_call",
+        "sh",
+        kind="shell",
+        needed={"action": {"commands": []}},
+        calls=True,
+        opening={"action": {"commands": []}},
+        details=item_fields.COMMANDS,
+    ),
     _of_fields(
         "apply_patch_call",
         "apc",
@@ -192,14 +204,37 @@ _TYPES = (
         needed={"execution": "server"},
         calls=True,
     ),
-    _of_fields("shell_call_output", "sho", result="output", calls=True),
+    _of_fields(
+        "shell_call_output",
+        "sho",
+        result="output",
+        calls=True,
+        opening={"output": []},
+        details=item_fields.COMMAND_OUTPUTS,
+    ),
+    _of_fields("local_shell_call_output", "lso", result="output"),
+    _of_fields("function_call_output", "fco", result="output", calls=True),
+    _of_fields("custom_tool_call_output", "ctco", result="output", calls=True),
     _of_fields("apply_patch_call_output", "apo", result="output", calls=True),
     _of_fields("computer_call_output", "cuo", result="output", calls=True),
     _of_fields(
         "program", "pr", needed={"code": "", "fingerprint": ""}, has_status=False, calls=True
     ),
     _of_fields("program_output", "pro", result="result", calls=True),
-    _of_fields("compaction", "cmp", needed={"encrypted_content": ""}, has_status=False),
+    _of_fields(
+        "compaction",
+        "cmp",
+        needed={"encrypted_content": ""},
+        has_status=False,
+        details=item_fields.COMPACTING,
+    ),
+    _of_fields(
+        "mcp_approval_response",
+        "mcpa",
+        result="approve",
+        needed={"approval_request_id": "", "reason": None},
+        has_status=False,
+    ),
     _of_fields(
         "additional_tools", "at", result="tools", needed={"role": "system"}, has_status=False
     ),
@@ -214,9 +249,15 @@ BY_KIND = {item.kind: item for item in _TYPES}
 PROGRESS = {
     f"response.{stem}": item.type
     for item in _TYPES
-    for stem in (*item.begin, *item.end, *filter(None, (item.failed,)))
+    for stem in (
+        *item.begin,
+        *item.end,
+        *filter(None, (item.failed,)),
+        *(item.details.stems if item.details else ()),
+    )
 }
-"""The types of the events that only report progress, with the type of their item."""
+"""The types of the events that only report progress, or repeat what the finished item has, with the
+type of their item."""
 
 
 def encodable(call: ServerTool) -> ServerTool:
