@@ -17,6 +17,7 @@ from tests.clients.conftest import Run
 from tests.clients.conversation import SCENARIOS, ending, plain_positions, plays
 from tests.clients.vercel_matrix import (
     MODELS,
+    PROVIDERS,
     VERSIONS,
     Json,
     Step,
@@ -39,6 +40,13 @@ TRIES = 3
 """How many requests the SDK sends in all, if the service fails."""
 
 COMBINATIONS = [(s.name, api) for s in SCENARIOS.values() for api in MODELS if s.plays_over(api)]
+FURTHER = [
+    (s.name, provider)
+    for s in SCENARIOS.values()
+    for provider, (api, _) in PROVIDERS.items()
+    if s.plays_over(api)
+]
+"""The scenarios that the further providers play."""
 AGENTS = [
     (name, api)
     for name, api in COMBINATIONS
@@ -77,6 +85,9 @@ class Conversations:
         for name, api in COMBINATIONS:
             yield self._job("by hand", name, api)
             yield self._job("whole", name, api, whole=True)
+        for (name, provider), whole in product(FURTHER, (False, True)):
+            kind, api = f"{provider} {'whole' if whole else 'by hand'}", PROVIDERS[provider][0]
+            yield self._job(kind, name, api, whole=whole, provider=provider)
         for name, api in AGENTS:
             yield self._job("automatic", name, api, automatic=True)
         for api in MODELS:
@@ -95,7 +106,9 @@ class Conversations:
 
     def _job(self, kind: str, name: str, api: str, **changes: object) -> Json:
         id = f"{self._version} {kind} {name} {api}"
-        self._runs[id] = Run(self._server, f"ai-sdk-{zlib.crc32(id.encode()):08x}")
+        # A server keeps a thousand sessions; whose journals are not read have one together.
+        session = f"{self._version} {kind}" if "provider" in changes else id
+        self._runs[id] = Run(self._server, f"ai-sdk-{zlib.crc32(session.encode()):08x}")
         return job(SCENARIOS[name], api, self._runs[id].root, id=id, **changes)
 
     def steps(self, kind: str, name: str, api: str, version: str = VERSIONS[-1]) -> list[Step]:
@@ -156,6 +169,18 @@ def test_whole_answers(conversations: Conversations, name: str, api: str, versio
     plays = journal(SCENARIOS[name], api, whole=True)
     # A body with an error has a status that is tried again.
     assert run.plays == (plays * TRIES if name == "stream-error" else plays)
+
+
+@every_version
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
+@for_all("name, provider", FURTHER)
+def test_further_providers(
+    conversations: Conversations, name: str, provider: str, whole: bool, version: str
+) -> None:
+    """Providers of others, for compatible services and for Ollama, read every scenario, too."""
+    kind, api = f"{provider} {'whole' if whole else 'by hand'}", PROVIDERS[provider][0]
+    expected = story(SCENARIOS[name], api, whole=whole, provider=provider)
+    assert conversations.steps(kind, name, api, version) == without_ids(expected, api)
 
 
 @every_version

@@ -156,9 +156,42 @@ WHOLE_LOSSES: dict[tuple[str, str], Loss | None] = {
 }
 """Of answers that are not streamed, those that differ from `LOSSES`; None where nothing is lost."""
 
+PROVIDERS = {"compatible": ("chat", "/v1"), "ollama": ("ollama", "/api")}
+"""Further providers, `@ai-sdk/openai-compatible` and `ollama-ai-provider-v2`, each with its API and
+the path of its base URLs."""
+
+_UNCOUNTED = "Ollama counts no tokens of reasoning and none of the cache."
+_UNMARKED = "Ollama marks neither a refusal nor a filtered answer."
+_STATUS = "The provider knows errors as objects, and none that is a text."
+_INTERNAL = {"error": "Internal Server Error"}
+
+PROVIDER_LOSSES: dict[tuple[str, str], Loss] = {
+    ("citations", "compatible"): Loss(_NO_SOURCES, {"sources": ()}),
+    ("citations", "ollama"): Loss("Ollama has no citations.", {"sources": ()}),
+    ("continuation-error", "ollama"): Loss(_STATUS, _INTERNAL, position=1),
+    ("content-filtered", "ollama"): Loss(_UNMARKED, {"finish": "stop"}),
+    ("refusal", "ollama"): Loss(_UNMARKED, {"finish": "stop"}),
+    ("reasoning", "ollama"): Loss(_UNCOUNTED, {"usage": (4, 20, 0, 0)}),
+    ("token-usage", "ollama"): Loss(_UNCOUNTED, {"usage": (2048, 64, 0, 0)}),
+    ("malformed-arguments", "ollama"): Loss(
+        "Ollama leaves out a call whose arguments are not a JSON object.",
+        {"calls": (("", "get_weather", {"city": "Rome"}, False),)},
+    ),
+    ("stream-error", "ollama"): Loss(
+        "The provider drops an error in the stream.", {"error": "", "finish": "other"}
+    ),
+}
+"""By scenario and further provider."""
+
+WHOLE_PROVIDER_LOSSES = {
+    ("stream-error", "compatible"): _ONLY_ERROR,
+    ("stream-error", "ollama"): Loss(_STATUS, {"text": "", **_INTERNAL}),
+}
+"""Of answers that are not streamed, those that differ from `PROVIDER_LOSSES`."""
+
 VERSIONS = ("6", "7")
 
-WITHOUT_IDS = ("gemini",)
+WITHOUT_IDS = ("gemini", "ollama")
 """The APIs whose calls have no ids; the SDK generates them."""
 
 _USAGE = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")
@@ -192,6 +225,8 @@ def job(scenario: Scenario, api: str, root: str, **changes: Any) -> Json:
         root: the base URL of a session, without the path of the API.
         changes: fields of the job with other values.
     """
+    provider = changes.get("provider", "")
+    path = PROVIDERS[provider][1] if provider else BASE_PATHS[api]
     positions = played(scenario, api)
     calls = {position: _turn(scenario, position, api).tool_calls for position in positions[:-1]}
     later = [
@@ -202,8 +237,8 @@ def job(scenario: Scenario, api: str, root: str, **changes: Any) -> Json:
     return {
         "id": f"{scenario.name} {api}",
         "api": api,
-        "url": root + BASE_PATHS[api],
-        "model": MODELS[api],
+        "url": root + path,
+        "model": MODELS.get(api, "mock-model"),
         "userMessages": [opening(scenario), *later],
         "tools": tools(scenario),
         "results": _results(scenario, api),
@@ -270,20 +305,24 @@ def _seen(step: Json) -> Step:
 # Expected steps
 
 
-def loss_of(name: str, api: str, *, whole: bool = False) -> Loss | None:
+def loss_of(name: str, api: str, *, whole: bool = False, provider: str = "") -> Loss | None:
     """What of a scenario is not read as written over an API; None where nothing is lost.
 
     Args:
         whole: whether the answers are not streamed.
+        provider: one of `PROVIDERS`; "" for that of the API's vendor.
     """
+    if provider:
+        usual = PROVIDER_LOSSES.get((name, provider))
+        return WHOLE_PROVIDER_LOSSES.get((name, provider), usual) if whole else usual
     usual = LOSSES.get((name, api))
     return WHOLE_LOSSES.get((name, api), usual) if whole else usual
 
 
-def story(scenario: Scenario, api: str, *, whole: bool = False) -> list[Step]:
+def story(scenario: Scenario, api: str, *, whole: bool = False, provider: str = "") -> list[Step]:
     """The expected steps of a scenario's conversation, with its losses."""
     steps = [_expected_step(scenario, position, api) for position in played(scenario, api)]
-    if (loss := loss_of(scenario.name, api, whole=whole)) is None:
+    if (loss := loss_of(scenario.name, api, whole=whole, provider=provider)) is None:
         return steps
     step = steps[loss.position]
     if loss.instead.get("error"):

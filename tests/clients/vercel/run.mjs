@@ -4,7 +4,7 @@
 //
 // The argument is the major version of the SDK: 6 or 7.
 //
-// Jobs come as a list. One is {id, api: a key of MODELS, url, model, headers, providerOptions, userMessages: [text of each user message], tools: [{name, description,
+// Jobs come as a list. One is {id, api: a key of MODELS, provider: another key for the same API, url, model, headers, providerOptions, userMessages: [text of each user message], tools: [{name, description,
 // parameters}], results: {"name input": text}, automatic, whole, maxSteps}. The tools run here: the result
 // of a call is in the table under its name and its input as JSON, or it is "ok". With `automatic`
 // the SDK runs the tools, and one whose result begins with "Error" throws; otherwise they run
@@ -24,7 +24,9 @@ const { createAmazonBedrock } = await load("amazon-bedrock");
 const { createAnthropic } = await load("anthropic");
 const { createCohere } = await load("cohere");
 const { createGoogleGenerativeAI } = await load("google");
+const { createOllama } = await load("ollama");
 const { createOpenAI } = await load("openai");
+const { createOpenAICompatible } = await load("openai-compatible");
 const { generateText, jsonSchema, stepCountIs, streamText, tool } = await load("ai");
 
 globalThis.AI_SDK_LOG_WARNINGS = false; // they are reported with their step instead
@@ -41,6 +43,9 @@ const MODELS = {
   bedrock: ({ baseURL, headers }, model) =>
     createAmazonBedrock({ baseURL, headers, ...AWS })(model),
   cohere: (settings, model) => createCohere(settings)(model),
+  compatible: (settings, model) =>
+    createOpenAICompatible({ ...settings, name: "mock", includeUsage: true })(model),
+  ollama: ({ baseURL, headers }, model) => createOllama({ baseURL, headers })(model),
 };
 
 const resultOf = (job, name, input) => job.results[`${name} ${JSON.stringify(input)}`] ?? "ok";
@@ -102,9 +107,9 @@ const ADD = {
 
 /** What `streamText` and `generateText` are given for some messages. */
 function settingsOf(job, messages, tools) {
-  const { api, url, model, headers, providerOptions } = job;
+  const { api, provider = api, url, model, headers, providerOptions } = job;
   return {
-    model: MODELS[api]({ baseURL: url, apiKey: "test-key", headers }, model),
+    model: MODELS[provider]({ baseURL: url, apiKey: "test-key", headers }, model),
     messages,
     tools,
     providerOptions,
