@@ -26,6 +26,7 @@ ROOT_FILES = {
 FAMILIES = {
     ".github/ISSUE_TEMPLATE/*.yml": "GitHub",
     ".github/workflows/*.yml": "GitHub",
+    "*/.npmrc": "npm",
     "*/Cargo.toml": "cargo",
     "*/go.mod": "go",
     "*/tsconfig.json": "tsc",

@@ -690,13 +690,13 @@ class Scenario:
     def without_gates(self) -> Scenario:
         """The scenario where nobody opens gates: nothing waits."""
 
-        def opened(turn: TurnSpec) -> TurnSpec:
-            attempts = tuple(map(opened, turn.attempts))
+        def without(turn: TurnSpec) -> TurnSpec:
+            attempts = tuple(map(without, turn.attempts))
             return replace(turn, gate=None, reply=without_gates(turn.reply), attempts=attempts)
 
         if not self.gates:
             return self
-        return replace(self, turns=tuple(turn.with_each(opened) for turn in self.turns))
+        return replace(self, turns=tuple(turn.with_each(without) for turn in self.turns))
 
     @property
     def jumps(self) -> bool:

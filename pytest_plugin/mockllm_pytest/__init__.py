@@ -3,8 +3,8 @@
 pytest loads `mockllm_pytest.plugin` by itself. Tests may import from here:
 
 - the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`,
-  `server_tool`, `image`, `audio`, `parallel`, `interleaved`, `pause`, `gate`, `frame`, `error`,
-  `auto`
+  `server_tool`, `image`, `audio`, `parallel`, `interleaved`, `pause`, `gate`, `frame`, `native`,
+  `error`, `auto`
 - the base classes of test suites: `AccumulatorSuite`, `ClientSuite`, `CutSuite`,
   `ResilienceSuite`
 - the types of fixtures, for annotations: `MockService` (`mockllm_server`), `MockSession`
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         gate,
         image,
         interleaved,
+        native,
         parallel,
         pause,
         reasoning,
@@ -56,6 +57,7 @@ __all__ = [
     "gate",
     "image",
     "interleaved",
+    "native",
     "parallel",
     "pause",
     "reasoning",

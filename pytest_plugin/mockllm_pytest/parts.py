@@ -18,6 +18,7 @@ __all__ = [
     "frame",
     "image",
     "interleaved",
+    "native",
     "parallel",
     "pause",
     "reasoning",
@@ -246,6 +247,16 @@ def frame(
     keys = {**lines, "comment": comment, "raw": raw}
     written = {key: value for key, value in keys.items() if value is not None}
     return _part({"frame": written, "api": api}, first=first)
+
+
+def native(value: Mapping[str, Any], *, api: str) -> Part:
+    """A part that only one API has, in the form of that API (docs/native-parts.md).
+
+    Args:
+        value: a JSON object with its `type`.
+        api: the protocol over which it is sent; others leave it out.
+    """
+    return {"native": value, "api": api}
 
 
 def error(message: str | None = None, *, type: str | None = None, code: str | None = None) -> Part:

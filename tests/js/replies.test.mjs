@@ -31,6 +31,10 @@ test("each part has the keys of a scenario file", () => {
     [interleaved([mockllm.text("a")], [0]), { interleaved: [{ text: "a" }], order: [0] }],
     [pause("1s"), { pause: "1s" }],
     [frame("chat", { comment: "x" }), { frame: { comment: "x" }, api: "chat" }],
+    [
+      mockllm.native("agui", { type: "STEP_STARTED", stepName: "plan" }),
+      { native: { type: "STEP_STARTED", stepName: "plan" }, api: "agui" },
+    ],
     [error("bad", { code: "c" }), { error: { message: "bad", code: "c" } }],
     [error(), { error: {} }],
     [mockllm.auto(), { auto: true }],

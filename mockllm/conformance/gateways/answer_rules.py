@@ -80,15 +80,19 @@ def answer_findings(seen: Observed, like: Observed | None) -> Iterator[Finding]:
         yield Finding(rule, "not judged", f"the fault did not strike: {missed[0]}")
         return
     yield from findings(_rules(seen, like))
-    counted = None if seen.case.breaks_off or seen.case.may_lose_end else seen.case.answered.usage
-    if seen.prices is not None and seen.reading.ending == "whole" and counted is not None:
-        yield from _cost_findings(seen.reading, seen.prices.cost(counted))
+    if seen.prices is not None:
+        yield from _cost_findings(seen.case, seen.reading, seen.prices)
 
 
-def _cost_findings(reading: Reading, right: float) -> Iterator[Finding]:
-    """The finding about what an answer costs, by the tokens that the upstream counted."""
+def _cost_findings(case: GatewayCase, reading: Reading, prices: Prices) -> Iterator[Finding]:
+    """The finding about what a whole answer costs, by the tokens that the upstream counted; none
+    where these may not have come."""
+    may_lack = case.breaks_off or case.may_lose_end or reading.ending != "whole"
+    counted = None if may_lack else case.answered.usage
+    if counted is None:
+        return
     if reading.costs:
-        mistakes = cost_mistakes(reading.costs, right)
+        mistakes = cost_mistakes(reading.costs, prices.cost(counted))
         yield from findings([("cost-right", ((text, None) for text in mistakes))])
     else:
         yield Finding("cost-right", "not judged", "the answer does not say what it costs")

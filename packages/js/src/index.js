@@ -11,6 +11,7 @@ export {
   httpError,
   image,
   interleaved,
+  native,
   parallel,
   pause,
   reasoning,

@@ -38,6 +38,8 @@ export const gate = (name, { limit } = {}) => ({ gate: limit === undefined ? nam
 export const frame = (api, fields, options = {}) =>
   defined({ frame: defined(fields), api, ...options });
 
+export const native = (api, value) => ({ native: value, api });
+
 export const error = (message, options = {}) => ({ error: defined({ message, ...options }) });
 
 export const auto = () => ({ auto: true });

@@ -282,7 +282,7 @@ def test_refusals_have_the_shape_of_the_api(serve):
     unknown = served.http.post("/v1/chat/complete", json={})
     assert unknown.status_code == 404
     assert "POST /v1/chat/completions" in unknown.json()["error"]["message"]
-    wrong = served.http.get("/v1/chat/completions")
+    wrong = served.http.get("/v1/completions")
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
     broken = served.http.post("/v1/responses", content=b'{"model": ')
     assert broken.status_code == 400

@@ -30,7 +30,7 @@ _BODY = CHECKS.fields(
 )
 
 
-def _passed(body: Fields, target: Target) -> Json:
+def _assessment(body: Fields, target: Target) -> Json:
     _BODY("", body)
     texts = [string(mapping(block.get("text")).get("text")) for block in body["content"]]
     length = sum(map(len, texts))
@@ -48,4 +48,4 @@ def _passed(body: Fields, target: Target) -> Json:
     }
 
 
-APPLY = FallbackRoute(re.compile(r"/guardrail/(?P<guardrail>.+)/version/[^/]+/apply$"), _passed)
+APPLY = FallbackRoute(re.compile(r"/guardrail/(?P<guardrail>.+)/version/[^/]+/apply$"), _assessment)
