@@ -42,6 +42,13 @@ test("each part has the keys of a scenario file", () => {
   for (const [part, keys] of parts) assert.deepEqual(json(part), keys);
 });
 
+test("turn takes the keys of a turn, and no text", () => {
+  const calls = [() => turn("Hi", { fault: "cut" }), () => turn(["Hi"]), () => turn(), () => turn({}, {})];
+  for (const call of calls) {
+    assert.throws(call, { name: "MockllmError", message: /^turn\(\) takes one object, such as turn/ });
+  }
+});
+
 test("each further turn gives another scenario", () => {
   const first = reply("a");
   const second = first.httpError(429, { message: "slow", retryAfter: "1s" }).turn({ reply: "b" });

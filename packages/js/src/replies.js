@@ -1,6 +1,8 @@
 // Scenarios as JavaScript values, with the keys of scenario files. What is wrong in one is reported
 // by the server, when a session is made of it.
 
+import { MockllmError } from "./errors.js";
+
 /** The mapping without keys that are undefined. */
 const defined = (value) =>
   Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
@@ -62,6 +64,15 @@ function errorTurn(status, { retryAfter, headers, ...fields } = {}) {
   return { http: defined({ ...http, error: Object.keys(error).length ? error : undefined }) };
 }
 
+/** Refuses a text, parts or options in place of the keys: their characters would be sent as keys. */
+function checkKeys(keys, more) {
+  if (keys !== null && typeof keys === "object" && !Array.isArray(keys) && !more.length) return;
+  const given = [keys, ...more].map((one) => JSON.stringify(one)).join(", ");
+  throw new MockllmError(
+    `turn() takes one object, such as turn({ reply: "Hello.", timing: { ttft: "1s" } }), got ${given}`,
+  );
+}
+
 /** Whether a turn says itself which one is next. */
 const jumps = (turn) => "go_to" in turn || [turn.when ?? [], turn.one_of ?? []].flat().some(jumps);
 
@@ -85,7 +96,9 @@ export class Scenario {
   }
 
   /** Adds a turn with the keys of a scenario file; parts in `reply` may be strings. */
-  turn({ reply, ...keys }) {
+  turn(keysOfTurn, ...more) {
+    checkKeys(keysOfTurn, more);
+    const { reply, ...keys } = keysOfTurn;
     const parts = Array.isArray(reply) ? reply.map(part) : reply;
     const turn = defined({ reply: typeof parts === "string" ? part(parts) : parts, ...keys });
     const turns = [...this.turns, turn];
@@ -110,7 +123,7 @@ export const reply = (...parts) => EMPTY.reply(...parts);
 export const httpError = (status, options) => EMPTY.httpError(status, options);
 
 /** A scenario that answers any request with a turn, which has the keys of a scenario file. */
-export const turn = (keys) => EMPTY.turn(keys);
+export const turn = (...keys) => EMPTY.turn(...keys);
 
 /** Scenarios as a list of YAML texts and objects, each object with a name. */
 export function scenarioList(scenarios) {
