@@ -75,9 +75,9 @@ def _title(turn: TurnSpec) -> str:
     elif turn.answer is not None:
         title = f"HTTP {turn.answer.status} {turn.answer.kind}".strip()
     else:
-        title = ", ".join(filter(None, map(_part_title, turn.reply))) or "an empty answer"
+        title = " · ".join(filter(None, map(_part_title, turn.reply))) or "an empty answer"
     if turn.fault:
-        title += "; fault " + ", ".join(fault.name for fault in turn.fault)
+        title += " · fault " + ", ".join(fault.name for fault in turn.fault)
     return shorten(" ".join(title.split()), _LONGEST_TITLE)
 
 

@@ -286,7 +286,7 @@ export class Requests {
       h("span", { class: "time" }, clock(row.at).slice(0, 8), h("span", { class: "ms" }, clock(row.at).slice(8))),
       h("span", { class: "outcome" }, outcome(row)),
       h("span", { class: "api" }, line(row.api || "no API", 30)),
-      h("span", { class: "turn" }, h("span", { class: "in-compact" }, line(row.api || "no API", 30), " · "), turnText(row) ? line(turnText(row), 120) : "–", h("span", { class: "in-session" }, " ", line(row.session, 40), ` #${row.number}`)),
+      h("span", { class: "turn" }, turnText(row) ? line(turnText(row), 120) : "–", h("span", { class: "in-compact" }, " · ", line(row.api || "no API", 30)), h("span", { class: "in-session" }, " ", line(row.session, 40), ` #${row.number}`)),
       h("span", { class: "what", title: why ? `${said} – ${why}` : said }, line(said, 300), why ? h("span", { class: "reason" }, " – ", line(why, 300)) : null),
       h("span", { class: "code" }, row.status || ""),
       h("span", { class: "took" }, row.open ? "…" : span(row.duration)),

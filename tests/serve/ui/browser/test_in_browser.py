@@ -359,6 +359,24 @@ def test_a_request_is_not_cut_beside_an_empty_column(page: Page, url: str):
         assert cut == (width == 360)
 
 
+def test_the_turn_of_a_row_can_be_read(page: Page, client: openai.OpenAI, url: str):
+    """A short scenario's turn is whole on a phone, and with its session in a usual window."""
+    run_agent(client)
+    other = openai.OpenAI(base_url=f"{url}/s/test_login/v1", api_key="any", max_retries=0)
+    run_agent(other)
+    ends = (
+        "const turn = document.querySelector('.rows .turn');"
+        "const last = turn.querySelector(arguments[0]) || turn.firstChild;"
+        "const range = document.createRange(); range.selectNodeContents(last);"
+        "return range.getBoundingClientRect().right <= turn.getBoundingClientRect().right + 1"
+    )
+    for width, last in ((360, "none"), (1280, ".in-session")):
+        page.open(width=width)
+        page.wait(ROWS)
+        assert page.browser.script(ends, last), width
+    other.close()
+
+
 def test_filters_are_in_the_address(page: Page, url: str):
     """An address shows what its writer saw; Clear hides what is there, and can be undone."""
     send(url, 2)

@@ -66,14 +66,14 @@ def test_entries_say_what_scenarios_do(file):
     assert first["apis"] == list(PROTOCOLS)
     assert first["played"] == {"0": 2}
     assert second["turns"] == [
-        {"index": 0, "title": "Look., get() + get()", "attempts": 2},
+        {"index": 0, "title": "Look. · get() + get()", "attempts": 2},
         {"index": 1, "title": "Done.", "attempts": 1},
         {"index": 2, "title": "HTTP 503", "attempts": 1},
     ]
     assert (second["tools"], second["tags"]) == (["get"], ["error", "retry"])
     assert (files["route"], files["apis"]) == ("POST /v1/files/{id}/parts", [])
     assert broken["tags"] == ["fault", "only by name"]
-    assert broken["turns"][0]["title"] == "Some text.; fault cut"
+    assert broken["turns"][0]["title"] == "Some text. · fault cut"
 
 
 def test_the_text_is_that_of_its_document_with_its_lines(file):
