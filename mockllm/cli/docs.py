@@ -15,6 +15,10 @@ from mockllm.cli.terminal.table import print_table
 from mockllm.core import documentation
 from mockllm.core.text import did_you_mean, quantity
 
+_LATER = re.compile(
+    "findings|freshness|gateways$|quirks$|decisions|architecture|maintainers|.*clients$|resilience-"
+)
+"""Pages about what was measured, or how mockllm is made; a question is rarely about them."""
 _MOST = 20
 """Sections that a search shows."""
 
@@ -93,7 +97,8 @@ def _search(pages: dict[str, Path], wanted: str) -> None:
 
 
 def _score(section: _Section, words: list[re.Pattern[str]]) -> float:
-    """The rank of a section, 0 if a word is missing: names and headings first, then density."""
+    """The rank of a section, 0 if a word is missing: names and headings first, then density; pages
+    about measurements last."""
     total, hundreds = 0.0, 1 + len(section.text.split()) / 100
     for word in words:
         count = len(word.findall(section.text))
@@ -101,7 +106,7 @@ def _score(section: _Section, words: list[re.Pattern[str]]) -> float:
         if not count and not named:
             return 0
         total += 10 * named + min(count / hundreds, 9)
-    return total
+    return total / 4 if _LATER.match(section.page) else total
 
 
 def _sections(page: str, file: Path) -> Iterator[_Section]:

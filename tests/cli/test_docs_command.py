@@ -4,6 +4,7 @@ from pathlib import Path
 
 import mockllm as package
 from mockllm.core import documentation
+from tests.cases import for_all
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -42,6 +43,37 @@ def test_words_are_searched_in_the_pages(mockllm, monkeypatch, tmp_path):
     assert "A retry" in both
     assert "Rates" not in both
     assert mockllm("docs", "fault").stdout.splitlines()[1].split() == ["faults", "Faults"]
+
+
+@for_all(
+    ("words", "page"),
+    [
+        ("delay", "questions"),
+        ("thinking", "questions"),
+        ("structured output", "questions"),
+        ("JSON mode", "questions"),
+        ("response_format", "questions"),
+        ("embeddings", "questions"),
+        ("random", "questions"),
+        ("timeout", "questions"),
+        ("cancel", "questions"),
+        ("azure", "questions"),
+        ("exit code", "questions"),
+        ("parallel", "questions"),
+        ("requests of a test", "questions"),
+        ("usage", "turns"),
+        ("finish", "turns"),
+        ("proxy", "interception"),
+        ("docker", "deployment"),
+        ("websocket", "websockets"),
+        ("gate", "gates"),
+        ("image", "parts"),
+    ],
+)
+def test_words_of_users_lead_to_an_answer(mockllm, words, page):
+    """What people look for is in the first three sections: no page of measurements is before it."""
+    found = mockllm("docs", *words.split()).stdout.splitlines()[1:4]
+    assert page in {line.split()[0] for line in found if line}
 
 
 def test_what_no_page_has_is_an_error_with_near_names(mockllm):
