@@ -89,7 +89,7 @@ CASES = [
     if scenario.plays_over(protocol.name) and spec.for_api(protocol.name).http is None
 ]
 # An error inside a stream is an HTTP error where nothing is streamed.
-WHOLE = [case for case in CASES if case.turn.error is None]
+WHOLE = [case for case in CASES if case.protocol.whole_error(case.turn) is None]
 every_case = for_all("case", CASES, ids=lambda case: case.id)
 
 

@@ -19,6 +19,7 @@ from examples.accumulators.chat import ChatAccumulator
 from examples.accumulators.cohere import CohereAccumulator
 from examples.accumulators.completions import CompletionsAccumulator
 from examples.accumulators.gemini import GeminiAccumulator
+from examples.accumulators.interactions import InteractionsAccumulator
 from examples.accumulators.live import LiveAccumulator
 from examples.accumulators.ollama import OllamaAccumulator
 from examples.accumulators.realtime import RealtimeAccumulator
@@ -33,6 +34,7 @@ __all__ = [
     "CohereAccumulator",
     "CompletionsAccumulator",
     "GeminiAccumulator",
+    "InteractionsAccumulator",
     "LiveAccumulator",
     "OllamaAccumulator",
     "RealtimeAccumulator",
@@ -45,6 +47,7 @@ Reference: TypeAlias = (
     | ResponsesAccumulator
     | AnthropicAccumulator
     | GeminiAccumulator
+    | InteractionsAccumulator
     | AGUIAccumulator
     | OllamaAccumulator
     | CompletionsAccumulator
@@ -60,6 +63,7 @@ REFERENCES: dict[str, type[Reference]] = {
     "responses": ResponsesAccumulator,
     "anthropic": AnthropicAccumulator,
     "gemini": GeminiAccumulator,
+    "interactions": InteractionsAccumulator,
     "agui": AGUIAccumulator,
     "ollama": OllamaAccumulator,
     "completions": CompletionsAccumulator,

@@ -125,7 +125,7 @@ class MockSession:
 
     @property
     def gemini_url(self) -> str:
-        """The base URL for clients of Google's Gemini API."""
+        """The base URL for clients of Google's Gemini API, Interactions included."""
         return self.base_urls["gemini"]
 
     @property

@@ -91,6 +91,11 @@ FINISH: dict[str, dict[str, str]] = {
         "length": "max_tokens",
         "content_filter": "content_filtered",
     },
+    "interactions": {
+        **dict.fromkeys(("stop", "refusal"), "completed"),
+        "tool_calls": "requires_action",
+        "length": "incomplete",
+    },
     "live": {"content_filter": "RESPONSE_REJECTED"},
 }
 """The finish reason of an API, where it differs from the neutral one."""

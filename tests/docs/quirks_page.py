@@ -30,6 +30,7 @@ _GROUPS = {
     "O": "OpenAI Completions",
     "N": "Cohere",
     "M": "Amazon Bedrock Converse",
+    "P": "Gemini Interactions",
 }
 
 _HEAD = """\

@@ -17,12 +17,13 @@ NOT_SENT = {
     "cohere": ["opaque-kept"],
     "realtime": ["opaque-kept"],
     "completions": ["raw-arguments-kept", "opaque-kept", "role-kept"],
+    "interactions": ["role-kept"],
     "live": ["raw-arguments-kept", "opaque-kept", "role-kept", "answer-id-kept"],
 }
 """The invariants of fields that a protocol does not have: Gemini, Live and Ollama send arguments as
 objects, AG-UI, Bedrock and Live have neither model nor id of an answer, Ollama, Cohere, Realtime,
-Live and Completions no signatures, Completions no calls, and Live and Completions no roles. Their
-tests are skipped."""
+Live and Completions no signatures, Completions no calls, and Live, Completions and Interactions no
+roles. Their tests are skipped."""
 
 WITH_QUIRKS = ("chat", "responses")
 

@@ -32,6 +32,7 @@ _GROUPS = {
     "compl": "completions",
     "cohere": "cohere",
     "bedrock": "bedrock",
+    "ia": "interactions",
 }
 """By the first word of a quirk's name: the module with `QUIRKS` of its group."""
 

@@ -110,6 +110,7 @@ _GROUPS = {
     "bedrock": "M",
     "cohere": "N",
     "completions": "O",
+    "interactions": "P",
 }
 
 

@@ -62,7 +62,7 @@ _PLACES = table(
 )
 _KINDS = (
     ("choice", "candidate"),
-    ("message", "response", "content", "metadata"),
+    ("message", "response", "interaction", "content", "metadata"),
     ("item", "text", "message"),
 )
 """Places of one kind, in the words of several services."""

@@ -306,6 +306,7 @@ class WireProtocol:
         fields: what the fields of the API hold, by their names.
         normalize: what the service generates anew for each answer.
         stored: how its service keeps answers; None if it keeps none.
+        whole_error: the error in place of the body of a turn; None for one that has a body.
         lookups: the operations besides `generate`.
         jobs: the operations that make jobs and follow them.
         fallback_routes: the routes that `--fallback auto` answers by itself.
@@ -361,6 +362,7 @@ class WireProtocol:
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
     decode_error: Callable[[Fields], StreamError | None] = lambda _: None
+    whole_error: Callable[[Turn], RequestError | None] = lambda turn: turn_error(turn)
     lookups: Mapping[Operation, Callable[[Lookup], Json]] = field(default_factory=dict)
     jobs: Mapping[Operation, Callable[[JobCall], JobReply]] = field(default_factory=dict)
     fallback_routes: tuple[FallbackRoute, ...] = ()
@@ -403,6 +405,14 @@ class WireProtocol:
     def usual(self) -> Carrier:
         """The carrier of most of its streams."""
         return self.carriers[0]
+
+
+def turn_error(turn: Turn) -> RequestError | None:
+    """The error in place of the body of a turn that ends in one."""
+    failed = turn.error
+    if failed is None:
+        return None
+    return RequestError(failed.message, status=500, type=failed.type, code=failed.code)
 
 
 def no_body(title: str, needs: str, body: Fields) -> WireError:

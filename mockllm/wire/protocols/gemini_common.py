@@ -1,5 +1,5 @@
-"""Shared by the two APIs of Gemini, over HTTP and over WebSockets: Google's JSON format, contents
-to neutral messages and back, images and sounds, declared functions and their schemas.
+"""Shared by the APIs of Gemini: Google's JSON format, keys, headers and signatures, contents to
+neutral messages and back, images and sounds, declared functions and their schemas.
 
 https://ai.google.dev/api/caching#Content
 """
@@ -15,8 +15,11 @@ from itertools import groupby
 from typing import Any
 
 from mockllm.core import jsontext
+from mockllm.core.errors import RequestError
 from mockllm.core.events import Usage
+from mockllm.core.http import Target
 from mockllm.core.request import CallEcho, Message, OfferedTool, SentFile
+from mockllm.core.seeded import derive_int
 from mockllm.core.turn import ToolCall
 from mockllm.wire.protocols.base import dumps
 from mockllm.wire.protocols.records import Fields, Json
@@ -85,6 +88,47 @@ def arguments_of(call: ToolCall) -> Json | None:
     """The arguments of a call as a JSON object; None where they are not one."""
     value = json_value(call.arguments)
     return value if isinstance(value, dict) else None
+
+
+# Around an answer
+
+
+def guard(headers: Mapping[str, str], target: Target) -> None:
+    """Raises for a request without a key; any key is accepted.
+
+    Args:
+        headers: with lower-case names.
+    """
+    keys = [
+        headers.get("x-goog-api-key"),
+        headers.get("authorization"),
+        target.query.get("key"),
+        target.query.get("access_token"),
+    ]
+    if any(keys):
+        return
+    if any(key is not None for key in keys):
+        raise RequestError(
+            "API key not valid. Please pass a valid API key.", code="API_KEY_INVALID"
+        )
+    raise RequestError(
+        "Method doesn't allow unregistered callers (callers without established identity). "
+        "Please use API Key or other form of API consumer identity to call this API.",
+        status=403,
+    )
+
+
+def google_headers(seed: str, *what: object) -> dict[str, str]:
+    """The headers of every answer; the processing time is derived from a seed."""
+    took = 200 + derive_int(seed, "took", *what, below=1500)
+    return {"vary": "Origin, X-Origin, Referer", "server-timing": f"gfet4t7; dur={took}"}
+
+
+def signature_of(value: str) -> str:
+    """A signature as base64, encoded where it is not: the field is `bytes` in protocol buffers."""
+    if base64_bytes(value) is None:
+        return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
+    return value
 
 
 # Contents

@@ -310,6 +310,7 @@ export interface BaseUrls {
   readonly responses: string;
   readonly anthropic: string;
   readonly gemini: string;
+  readonly interactions: string;
   readonly realtime: string;
   readonly live: string;
   readonly agui: string;

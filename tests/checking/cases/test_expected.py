@@ -92,9 +92,9 @@ def test_an_id_that_changes_is_not_judged(quirk, judged) -> None:
 
 @pytest.mark.parametrize("api", PROTOCOLS)
 def test_the_role_of_an_answer_is_the_assistant(api) -> None:
-    """A stream of an error alone need not name it; completions and Live have no roles."""
+    """A stream of an error alone need not name it; three APIs have no roles."""
     role = expected("reply: {text: Hello}", api).role
-    assert role == (None if api in ("completions", "live") else "assistant")
+    assert role == (None if api in ("completions", "interactions", "live") else "assistant")
     assert expected("reply: {error: {message: broken}}", api).role is NOT_KEPT
 
 

@@ -464,6 +464,7 @@ THOUGHT = {
     "anthropic": {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"},
     "bedrock": {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2lnbmVk"}}},
     "gemini": {"thoughtSignature": "Y2FsbA=="},
+    "interactions": {"type": "thought", "signature": "c2lnbmVk"},
     "responses": {"encrypted_content": "c2lnbmVk"},
 }
 """The opaque values of the turn, as a correct client sends them back."""
@@ -482,6 +483,8 @@ def thoughtful_body(api, thought=None):
         given["additionalModelRequestFields"] = {"thinking": thinking}
         if thought:
             given["messages"][1]["content"].insert(0, thought)
+    elif api == "interactions" and thought:
+        given["input"].insert(1, thought)
     elif api == "gemini" and thought is not None:
         given["contents"][1]["parts"][0] |= thought
     elif api == "responses":
@@ -507,6 +510,7 @@ def reads_on(conversation):
 _SYSTEM = {
     "responses": {"instructions": "Be brief."},
     "anthropic": {"system": "Be brief."},
+    "interactions": {"system_instruction": "Be brief."},
     "gemini": {"systemInstruction": {"parts": [{"text": "Be brief."}]}},
     "live": {"systemInstruction": {"parts": [{"text": "Be brief."}]}},
     "bedrock": {"system": [{"text": "Be brief."}]},

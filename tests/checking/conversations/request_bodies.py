@@ -154,6 +154,26 @@ def _gemini(items: Sequence[Item]) -> Json:
     return {"contents": contents}
 
 
+def _interactions(items: Sequence[Item]) -> Json:
+    steps: list[Json] = []
+    for item in items:
+        match item:
+            case str():
+                steps.append({"type": "user_input", "content": [{"type": "text", "text": item}]})
+            case AssistantMessage(text, calls):
+                if text:
+                    content = [{"type": "text", "text": text}]
+                    steps.append({"type": "model_output", "content": content})
+                for call in calls:
+                    named = {"id": call.id, "name": call.name}
+                    arguments = call.parse_arguments()
+                    steps.append({"type": "function_call", **named, "arguments": arguments})
+            case ToolResult(id, name, text, error):
+                result = {"call_id": id, "name": name, "result": text, "is_error": error}
+                steps.append({"type": "function_result", **result})
+    return {"model": "gemini-3.5-flash", "stream": True, "input": steps}
+
+
 def _agui(items: Sequence[Item]) -> Json:
     messages: list[Json] = []
     for number, item in enumerate(items):
@@ -261,6 +281,7 @@ _WRITE: dict[str, Callable[[Sequence[Item]], Json]] = {
     "responses": _responses,
     "anthropic": _anthropic,
     "gemini": _gemini,
+    "interactions": _interactions,
     "agui": _agui,
     "ollama": _ollama,
     "cohere": _chat,
@@ -278,6 +299,9 @@ def _functions(names: Sequence[str]) -> Json:
 _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     "chat": _functions,
     "responses": lambda names: {
+        "tools": [{"type": "function", **definition} for definition in _tool_definitions(names)]
+    },
+    "interactions": lambda names: {
         "tools": [{"type": "function", **definition} for definition in _tool_definitions(names)]
     },
     "anthropic": lambda names: {"tools": _tool_definitions(names, "input_schema")},

@@ -23,9 +23,8 @@ from tests.checking.conversations.bad_clients import (
     TWO,
     Conversation,
     W,
-    responses,
 )
-from tests.checking.conversations.request_bodies import called, result
+from tests.checking.conversations.request_bodies import body, called, result
 from tests.entries import amend
 
 every_api = for_all("api", CALLING)
@@ -48,21 +47,24 @@ def without(conversation, lost):
 
 
 def right_client(api):
-    """Three conversations of a right client; over Responses one refers to stored answers."""
+    """Three conversations of a right client; where answers are stored, one refers to them."""
     conversation = Conversation(TWO + OTHER + "---" + HOPS, api)
     conversation.request("numbers")
     conversation.request("numbers", BOTH, *RESULTS)
     conversation.request("weather")
     conversation.request("weather", called(W), result(W, "snow"))
-    if PROTOCOLS[api].stored is None:
+    stored = PROTOCOLS[api].stored
+    if stored is None:
         conversation.request("book")
         found = (called(FIND), result(FIND, "found"))
         conversation.request("book", *found)
         conversation.request("book", *found, called(BOOK), result(BOOK, "booked"))
     else:
         first = conversation.request("book")
-        second = conversation.send(responses(first, result(FIND, "found")))
-        conversation.send(responses(second, result(BOOK, "booked")))
+        found = {stored.field: first.played.answer_id}
+        second = conversation.send({**body(api, result(FIND, "found")), **found})
+        booked = {stored.field: second.played.answer_id}
+        conversation.send({**body(api, result(BOOK, "booked")), **booked})
     return conversation
 
 

@@ -48,6 +48,7 @@ END_OF_CONTENT = {
     "ollama": '"done":true',
     "completions": '"finish_reason":"stop"',
     "cohere": '"type":"message-end"',
+    "interactions": '"event_type":"interaction.completed"',
     "bedrock": '"stopReason":"tool_use"',
     "live": '"toolCall"',
 }

@@ -126,6 +126,10 @@ class EndOfEventsIsTheEnd(Reader):
         super().close()
 
 
+class EndOfInteractionIsNotNeeded(EndOfEventsIsTheEnd):
+    api = "interactions"
+
+
 class DoneIsRequired(Reader):
     api = "completions"
 

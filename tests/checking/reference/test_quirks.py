@@ -31,7 +31,7 @@ from tests.play.quirks.playing import play
 
 PREFIXES = (
     *("chat", "usage", "sse", "err", "anth", "resp", "gem", "agui", "ollama", "compl", "cohere"),
-    "bedrock",
+    *("bedrock", "ia"),
 )
 MISTAKES = {"anth-parse-each-fragment", "chat-dedupe-by-overlap", "sse-trim"}
 """Mistakes of clients, which no server can send."""

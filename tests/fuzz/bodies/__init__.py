@@ -11,6 +11,7 @@ from tests.fuzz.bodies import (
     completions,
     echo,
     gemini,
+    interactions,
     responses,
 )
 from tests.fuzz.bodies.values import MODEL, SCHEMA
@@ -27,4 +28,5 @@ RICH = {
     "echo": echo.bodies,
     "completions": completions.bodies,
     "cohere": cohere.bodies,
+    "interactions": interactions.bodies,
 }

@@ -32,7 +32,8 @@ S3 = {"s3Location": {"uri": "s3://a/b"}}
 def read(api: str, message: Any) -> list[tuple[str, str]]:
     """Type and source of each file in a user message, which is the only one of a request."""
     protocol = PROTOCOLS[api]
-    field = {"responses": "input", "gemini": "contents"}.get(api, "messages")
+    fields = {"responses": "input", "interactions": "input", "gemini": "contents"}
+    field = fields.get(api, "messages")
     body = {**first_body(protocol, "m", "x"), field: [{"role": "user", **message}]}
     request = protocol.parse(body, client_target(protocol, "m"), True)
     (sent,) = [message for message in request.messages if message.role == "user"]
@@ -104,6 +105,18 @@ def content(*parts: Any) -> Any:
                 {"video": {"format": "mp4", "source": S3}},
             ),
             [("image/png", DIGEST), ("application/pdf", DIGEST), ("video/mp4", "s3://a/b")],
+        ),
+        (
+            "interactions",
+            {
+                "type": "user_input",
+                **content(
+                    {"type": "image", "data": DATA, "mime_type": "image/png"},
+                    {"type": "image", "uri": URL},
+                    {"type": "document", "data": DATA, "mime_type": "application/pdf"},
+                ),
+            },
+            [("image/png", DIGEST), ("image/*", URL), ("application/pdf", DIGEST)],
         ),
         ("ollama", {"content": "", "images": [DATA]}, [("image/*", DIGEST)]),
         (

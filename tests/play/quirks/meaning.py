@@ -445,6 +445,9 @@ _ERRORS = {
     "err-object-error": _BOOM,
 }
 
+_NO_MODEL = StreamError("The model is overloaded.", "service_unavailable")
+_UNAVAILABLE = StreamError("The service is unavailable.", "UNAVAILABLE", "503")
+
 MEANINGS: Mapping[str, Meaning] = {
     **dict.fromkeys(_INDEXES, in_order_of_arrival),
     "chat-id-new-every-chunk": numbered,
@@ -507,6 +510,15 @@ MEANINGS: Mapping[str, Meaning] = {
     "cohere-error-finish:error": ended_in(StreamError("the model failed")),
     "cohere-error-finish:bare": ended_in(StreamError("the generation failed")),
     "cohere-error-finish:timeout": ended_in(StreamError("the generation took too long", "TIMEOUT")),
+    "ia-error-event:behind-delta": failed(_NO_MODEL, until_first_fragment),
+    "ia-error-event:first": failed(_NO_MODEL, nothing),
+    "ia-error-event:no-message": failed(StreamError("", "deadline_exceeded"), same),
+    "ia-front-end-error:google": failed(_UNAVAILABLE, same),
+    "ia-front-end-error:bare": without_finish,
+    "ia-cut:behind-delta": lambda turn: without_finish(until_first_fragment(turn)),
+    "ia-cut:in-call": lambda turn: until_first_fragment(turn, call=True),
+    "ia-cut:before-end": without_finish,
+    "ia-cut:done": unfinished,
     "bedrock-exception-frame:throttling": failed(_TOO_MANY, same),
     "bedrock-exception-frame:model": failed(_too_many("modelStreamErrorException"), same),
     "bedrock-throttle-first-frame": lambda _: Turn(error=_TOO_MANY),

@@ -1,4 +1,4 @@
-"""Laws of every quirk of OpenAI Responses, of AG-UI and of Bedrock."""
+"""Laws of every quirk of OpenAI Responses, of AG-UI, of Bedrock and of Interactions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mockllm.core.turn import Opaque, Text, ToolCall, Turn
 from mockllm.play.quirks.agui import QUIRKS as AGUI
 from mockllm.play.quirks.base import Quirk, Variant
 from mockllm.play.quirks.bedrock import QUIRKS as BEDROCK
+from mockllm.play.quirks.interactions import QUIRKS as INTERACTIONS
 from mockllm.play.quirks.responses import QUIRKS as RESPONSES
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.wire.protocols import PROTOCOLS
@@ -26,7 +27,12 @@ Form = tuple[str, Quirk, Variant]
 
 FORMS: list[Form] = [
     (api, quirk, variant)
-    for api, quirks in (("responses", RESPONSES), ("agui", AGUI), ("bedrock", BEDROCK))
+    for api, quirks in (
+        ("responses", RESPONSES),
+        ("agui", AGUI),
+        ("bedrock", BEDROCK),
+        ("interactions", INTERACTIONS),
+    )
     for quirk in quirks
     for variant in quirk.variants
 ]
@@ -85,6 +91,16 @@ IDLE = {
     "agui-chunk-interleave": CALL,
     "agui-start-replayed": TEXT,
     "agui-zero-arg": CALL,
+    "ia-empty-signatures": TEXT,
+    "ia-arguments-in-start": TEXT,
+    "ia-content-in-start": CALL,
+    "ia-zero-arg": CALL,
+    "ia-interleaved": TEXT,
+    "ia-unknown-types:delta": CALL,
+    "ia-no-done": CUT,
+    "ia-unknown-types:step": CUT,
+    "ia-cut": CUT,
+    "ia-cut:done": FAILED,
     "bedrock-truncated-frame": FAILED,
     "bedrock-wrong-checksum": FAILED,
     "bedrock-empty-stop": CUT,

@@ -91,6 +91,7 @@ OWN = {  # these services send this without the quirk
     ("sse-crlf:crlf", "gemini"),
     ("sse-other-fields:event", "anthropic"),
     ("sse-other-fields:event", "responses"),
+    ("sse-other-fields:event", "interactions"),
 }
 
 

@@ -117,7 +117,18 @@ SAMPLES: dict[tuple[str, str], tuple[str, str]] = {
             f"reply: {CALL}",
             f"reply: {CALL}, extra: {{API: {{{place}: {{x: 1}}}}}}",
         )
-        for place in ("event", "choice", "candidate", "response", "metadata", "call", "usage")
+        for place in (
+            *(
+                "event",
+                "choice",
+                "candidate",
+                "response",
+                "interaction",
+                "metadata",
+                "call",
+                "usage",
+            ),
+        )
     },
     **{
         ("extra", place): (

@@ -47,7 +47,8 @@ def test_what_is_stated_of_the_service() -> None:
     lost = find_losses(loads(f"scenario: a\nturns: [{turn}]")[0], PROTOCOLS)
     assert {loss.api: loss.what for loss in lost} == {
         **dict.fromkeys(
-            ("responses", "anthropic", "gemini", "bedrock"), ("fingerprint is not sent",)
+            ("responses", "anthropic", "gemini", "interactions", "bedrock"),
+            ("fingerprint is not sent",),
         ),
         **dict.fromkeys(
             ("agui", "ollama", "cohere", "realtime", "live"),
@@ -57,7 +58,8 @@ def test_what_is_stated_of_the_service() -> None:
     }
     turn = "{reply: {text: a}, choices: [{reply: {text: b}}]}"
     lost = find_losses(loads(f"scenario: a\nturns: [{turn}]")[0], PROTOCOLS)
-    without = ("responses", "anthropic", "agui", "ollama", "cohere", "bedrock", "realtime", "live")
+    without = tuple(name for name, protocol in PROTOCOLS.items() if protocol.choices is None)
+    assert len(without) == 9
     assert {loss.api: loss.what for loss in lost} == dict.fromkeys(
         without, ("choices are not sent",)
     )
@@ -188,6 +190,7 @@ RAW = [
     ("chat", "end_turn", "stop", ("finish_raw end_turn is not sent",)),
     ("gemini", "PROHIBITED_CONTENT", "content_filter", ()),
     ("cohere", "ERROR_LIMIT", "length", ()),
+    ("interactions", "budget_exceeded", "length", ()),
 ]
 
 

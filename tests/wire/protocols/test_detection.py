@@ -42,6 +42,11 @@ SPOKEN = {
         "gemini",
         Target({"publisher": "google", "model": "gemini-x"}, "generateContent"),
     ),
+    "https://generativelanguage.googleapis.com/v1beta/interactions": ("interactions", NO_TARGET),
+    "https://aiplatform.googleapis.com/v1beta1/projects/p/locations/global/interactions": (
+        "interactions",
+        NO_TARGET,
+    ),
     "https://api.openai.com/v1/completions": ("completions", NO_TARGET),
     "https://x.openai.azure.com/openai/deployments/d/completions": (
         "completions",

@@ -210,6 +210,25 @@ MISTAKES: list[tuple[str, str, Callable[..., object], set[str]]] = [
         _of("message_delta")(_field("usage", "input_tokens", value=7)),
         {"usage"},
     ),
+    (
+        "interactions",
+        "no starts",
+        lambda given: given.__setitem__(
+            slice(None), [pair for pair in given if pair[1].get("index") != 1 or "delta" in pair[1]]
+        ),
+        {"text"},
+    ),
+    (
+        "interactions",
+        "a text in the start of its step",
+        _each(
+            lambda e: (
+                e.get("step", {}).get("type") == "model_output"
+                and e["step"].update(content=[{"type": "text", "text": "So "}])
+            )
+        ),
+        {"text"},
+    ),
     ("cohere", "two ends", lambda given: _end_twice(given, "message-end"), {"finish"}),
     (
         "gemini",

@@ -308,6 +308,14 @@ def realtime(request: Request) -> Request:
     return replace(request, stream=True, output_schema=None, wants_reasoning=False)
 
 
+def interactions(request: Request) -> Request:
+    """One system prompt, before the history."""
+    request = with_functions(kept_files(typed, request))
+    others = [message for message in request.messages if message.role != "system"]
+    first = [system(request.system)] if request.system else []
+    return replace(request, messages=(*first, *others))
+
+
 def live(request: Request) -> Request:
     """As Gemini, with ids, and without a choice of tools and a schema."""
 
@@ -342,7 +350,7 @@ def agui(request: Request) -> Request:
 
 
 KEPT = {each.__name__: each for each in (chat, responses, anthropic, bedrock, gemini, ollama)}
-KEPT |= {"cohere": cohere, "agui": agui, "realtime": realtime, "live": live}
+KEPT |= {each.__name__: each for each in (cohere, agui, realtime, live, interactions)}
 """By API, what is left of a request; `completions` has a law of its own."""
 
 APIS = st.sampled_from(sorted(KEPT))
@@ -400,6 +408,7 @@ MISSING = {
     "bedrock": {"seed", "parallel_calls", *OF_VLLM},
     "ollama": {"parallel_calls", "cache_marks", *OF_VLLM},
     "cohere": {"parallel_calls", "cache_marks", *OF_VLLM},
+    "interactions": {"parallel_calls", "cache_marks", *OF_VLLM},
     "completions": {"parallel_calls", "cache_marks"},
     "agui": {field.name for field in fields(Parameters)},
     "realtime": {field.name for field in fields(Parameters)} - {"max_tokens"},

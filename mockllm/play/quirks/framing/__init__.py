@@ -55,7 +55,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant(
             "crlf",
             bytes=change.line_ends(b"\r\n"),
-            only=("chat", "responses", "anthropic", "completions", "cohere"),
+            only=("chat", "responses", "anthropic", "completions", "cohere", "interactions"),
         ),
         Variant("split", bytes=change.split_crlf, writes=True),
         Variant("cr", bytes=change.line_ends(b"\r")),

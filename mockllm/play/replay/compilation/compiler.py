@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
-from mockllm.core.errors import RequestError
 from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
@@ -251,12 +250,12 @@ _NO_TIMES = Timing(ttft=0, every=0)
 
 
 def _compile(made: _Made) -> HttpAnswer:
-    protocol, failed = made.protocol, made.turns[0].error
+    protocol = made.protocol
     if made.request.stream:
         return _compile_stream(made)
+    failed = protocol.whole_error(made.turns[0])
     if failed is not None and protocol.background(made.request.body) is None:
-        error = RequestError(failed.message, status=500, type=failed.type, code=failed.code)
-        return error_answer(protocol, error, made.reply.seed)
+        return error_answer(protocol, failed, made.reply.seed)
     plain = body_of(made.turns, protocol, made.reply)
     body = with_extra_in_body(protocol, plain, made.spec.extra_for(protocol.name))
     at, pace = max(sum(choice.gaps) for choice in made.turns), made.pace

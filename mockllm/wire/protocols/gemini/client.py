@@ -15,8 +15,12 @@ from functools import partial
 from mockllm.core.request import Message, Parameters, Request
 from mockllm.core.text import display, quantity
 from mockllm.core.turn import Media, ToolCall, Turn
-from mockllm.wire.protocols.gemini.fields import signature_of
-from mockllm.wire.protocols.gemini_common import get, write_contents, write_function
+from mockllm.wire.protocols.gemini_common import (
+    get,
+    signature_of,
+    write_contents,
+    write_function,
+)
 from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
 from mockllm.wire.protocols.values import array, objects
 from mockllm.wire.protocols.writing import (

@@ -6,15 +6,14 @@ https://ai.google.dev/gemini-api/docs/troubleshooting and https://cloud.google.c
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mockllm.core.errors import RequestError
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive_int
 from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.checks import Checks
+from mockllm.wire.protocols.gemini_common import google_headers
 from mockllm.wire.protocols.records import Json, service_errors
 from mockllm.wire.protocols.values import mapping, string
 
@@ -166,32 +165,7 @@ def error_headers(seed: str, error: RequestError) -> dict[str, str]:
     Args:
         seed: the service's processing time is derived from it.
     """
-    return {"content-type": _JSON, **_common(seed, "error", error.status)}
-
-
-def guard(headers: Mapping[str, str], target: Target) -> None:
-    """Raises for a request without a key; any key is accepted.
-
-    Args:
-        headers: with lower-case names.
-    """
-    keys = [
-        headers.get("x-goog-api-key"),
-        headers.get("authorization"),
-        target.query.get("key"),
-        target.query.get("access_token"),
-    ]
-    if any(keys):
-        return
-    if any(key is not None for key in keys):
-        raise RequestError(
-            "API key not valid. Please pass a valid API key.", code="API_KEY_INVALID"
-        )
-    raise RequestError(
-        "Method doesn't allow unregistered callers (callers without established identity). "
-        "Please use API Key or other form of API consumer identity to call this API.",
-        status=403,
-    )
+    return {"content-type": _JSON, **google_headers(seed, "error", error.status)}
 
 
 def unfit(where: str, problem: str) -> RequestError:
@@ -257,14 +231,9 @@ _JSON = "application/json; charset=UTF-8"
 def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
     """The headers of a successful answer; a stream may be events or one JSON array."""
     if not stream:
-        return {"content-type": _JSON, **_common(reply.seed, "answer")}
+        return {"content-type": _JSON, **google_headers(reply.seed, "answer")}
     return {
         "content-type": "application/json" if reply.options.array else "text/event-stream",
         "content-disposition": "attachment",
-        **_common(reply.seed, "answer"),
+        **google_headers(reply.seed, "answer"),
     }
-
-
-def _common(seed: str, *what: object) -> dict[str, str]:
-    took = 200 + derive_int(seed, "took", *what, below=1500)
-    return {"vary": "Origin, X-Origin, Referer", "server-timing": f"gfet4t7; dur={took}"}

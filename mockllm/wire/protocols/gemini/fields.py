@@ -5,7 +5,6 @@ https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
 from __future__ import annotations
 
-import base64
 import re
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from mockllm.core.events import Frame, Usage
 from mockllm.wire.protocols.base import Reply
 from mockllm.wire.protocols.gemini_common import json_value
 from mockllm.wire.protocols.records import Fields, Json
-from mockllm.wire.protocols.values import array, base64_bytes, mapping
+from mockllm.wire.protocols.values import array, mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +40,6 @@ class Options:
 ARRAY_SEPARATOR, ARRAY_END = "\n,\r\n", "\n]"
 """What stands between the elements of the array that the service sends without `alt=sse`, and at
 its end; clients split it there."""
-
-
-def signature_of(value: str) -> str:
-    """A signature as base64, encoded where it is not: the field is `bytes` in protocol buffers."""
-    if base64_bytes(value) is None:
-        return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
-    return value
 
 
 # Finish reasons

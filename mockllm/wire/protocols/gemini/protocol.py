@@ -25,7 +25,7 @@ from mockllm.wire.protocols.gemini.fields import FINISHES, Options
 from mockllm.wire.protocols.gemini.request import model_of, options, parse
 from mockllm.wire.protocols.gemini.stored import OBJECTS
 from mockllm.wire.protocols.gemini.ways import ways
-from mockllm.wire.protocols.gemini_common import get, messages, text_of
+from mockllm.wire.protocols.gemini_common import get, guard, messages, text_of
 from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import mapped_text, objects, string
 
@@ -158,7 +158,7 @@ PROTOCOL = WireProtocol(
         "model": _model,
         "count_tokens": _count_tokens,
     },
-    guard=errors.guard,
+    guard=guard,
     call_prefix="",
     carriers=(SSE, JSON_ARRAY),
     carrier=lambda options: JSON_ARRAY if options.array else SSE,

@@ -16,8 +16,8 @@ from typing import Literal
 
 from mockllm.core import events as ev
 from mockllm.core.turn import Media, Part, Text, ToolCall
-from mockllm.wire.protocols.gemini.fields import signature_of
 from mockllm.wire.protocols.gemini.media import is_continued
+from mockllm.wire.protocols.gemini_common import signature_of
 
 Kind = Literal["text", "thought"]
 

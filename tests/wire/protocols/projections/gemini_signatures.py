@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from mockllm.core import events as ev
 from mockllm.core.turn import Media, Part, Text, ToolCall
-from mockllm.wire.protocols.gemini.fields import signature_of
 from mockllm.wire.protocols.gemini.runs import Runs
+from mockllm.wire.protocols.gemini_common import signature_of
 
 
 class Signatures:
