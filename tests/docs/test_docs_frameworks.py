@@ -31,6 +31,28 @@ TESTS = {
 }
 """Test file of the page to the interpreter that has its framework, and the framework's package."""
 
+HOSTS = """
+import socket
+
+looked_up, getaddrinfo = set(), socket.getaddrinfo
+
+
+def look_up(host, *rest, **more):
+    looked_up.add(str(host))
+    return getaddrinfo(host, *rest, **more)
+
+
+socket.getaddrinfo = look_up
+
+
+def pytest_sessionfinish(session):
+    others = looked_up - {"127.0.0.1", "localhost", "::1", "None"}
+    if others:
+        print("hosts that were looked up:", *sorted(others))
+        session.exitstatus = 3
+"""
+"""A plugin that fails the run of a page's test where something asks another host."""
+
 pytestmark = pytest.mark.slow
 
 
@@ -43,18 +65,22 @@ def test_every_block_is_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TESTS)
 def test_a_framework_works_as_the_page_says(tmp_path: Path, name: str) -> None:
-    """The tests of a framework pass, with nothing but the page's conftest.py beside them."""
+    """The tests of a framework pass, with nothing but the page's conftest.py beside them, and ask
+    no other host."""
     python, package = TESTS[name]
     packages = python.parents[1].glob(f"lib/python3*/site-packages/{package}")
     if not any(packages):
         pytest.skip(f"{package} is not here: `make conformance-ready` installs it")
     write(tmp_path, text_of("frameworks"))
+    (tmp_path / "hosts.py").write_text(HOSTS)
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{ROOT}:{ROOT / 'pytest_plugin'}",
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'pytest_plugin'}:{tmp_path}",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
     plugins = (
+        "-p",
+        "hosts",
         "-p",
         "mockllm_pytest.plugin",
         "-p",
