@@ -4,7 +4,7 @@ type for a text; with all their problems."""
 
 from __future__ import annotations
 
-from tests.scenario.documents import Row, top, turn
+from tests.scenario.documents import APIS, Row, top, turn
 
 _NO_REPLY = "3:5: turns[0]: needs a 'reply', or 'http' for an error, or the 'answer' of a route"
 _TEXT = "the text of a reply is 'reply: TEXT', or a part '{text: TEXT}'"
@@ -160,6 +160,23 @@ WORDS: list[Row] = [
         turn("{reply: hi, fault: CONNECTION_RESET_BY_PEER}"),
         [
             "3:24: turns[0].fault: there is no fault 'CONNECTION_RESET_BY_PEER'; you may mean 'refuse'; there are: refuse, status, cut, stall, drip, burst, garble, error, duplicate, reorder, fragment, keepalive-closed, redirect"
+        ],
+    ),
+]
+
+WORDS += [
+    (
+        "API of a company",
+        top("apis: [openai]"),
+        [
+            f"2:8: apis[0]: must be one of {APIS}, got openai; you may mean chat, responses, completions",
+        ],
+    ),
+    (
+        "finish of an API",
+        turn("{reply: hi, finish: end_turn}"),
+        [
+            "3:25: turns[0].finish: must be one of stop, tool_calls, length, content_filter, refusal, none, got end_turn; you may mean stop",
         ],
     ),
 ]

@@ -64,6 +64,27 @@ _WORDS: dict[str, str] = {
 }
 """What to write in place of keys of other tools, of APIs, and of people who guess."""
 
+_MEANT = {
+    "openai": ("chat", "responses", "completions"),
+    "claude": ("anthropic",),
+    "google": ("gemini",),
+    "aws": ("bedrock",),
+    "end_turn": ("stop",),
+    "stop_sequence": ("stop",),
+    "tool_use": ("tool_calls",),
+    "function_call": ("tool_calls",),
+    "max_tokens": ("length",),
+    "safety": ("content_filter",),
+}
+"""By the words of APIs and people, the values that are meant."""
+
+
+def advise_value(value: str, known: Iterable[str]) -> str:
+    """What to write in place of a value, as the rest of a sentence; "" where nothing is known."""
+    meant = [name for name in _MEANT.get(value.lower(), ()) if name in known]
+    return f"you may mean {', '.join(meant)}" if meant else did_you_mean(value.lower(), known)
+
+
 _IN_A_PART = "a part of 'reply', such as '{part}'"
 _PLACES = {
     "timing": "'timing' of the turn",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockllm.core.text import did_you_mean, shorten, similar_names
 from mockllm.scenario.durations import read_duration, read_percent
-from mockllm.scenario.reading.advice import advise
+from mockllm.scenario.reading.advice import advise, advise_value
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence, YamlMark
 from mockllm.scenario.yamltext import plain_scalar
 
@@ -217,7 +217,8 @@ def choice(*names: str) -> Reader:
         if isinstance(node, Scalar):
             if node.value in known:
                 return node.value
-            findings.must_be(node, expected, suggestion(node.value, names))
+            hint = advise_value(node.value, names)
+            findings.must_be(node, expected, f"; {hint}" if hint else "")
         else:
             findings.must_be(node, expected)
         return None
