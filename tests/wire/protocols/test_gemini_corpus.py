@@ -91,9 +91,15 @@ def test_recorded_stream_loses_nothing(path: Path) -> None:
             for part in candidate.get("content", {}).get("parts", []):
                 if not {"text", "functionCall", "executableCode"} & part.keys():
                     assert json.dumps(part, sort_keys=True) in whole
-            for name in ("urlContextMetadata", "logprobsResult", "citationMetadata"):
+            if candidate.get("logprobsResult"):
+                assert json.dumps(candidate["logprobsResult"], sort_keys=True) in whole
+            for name in ("urlContextMetadata", "citationMetadata"):
                 if candidate.get(name):
-                    assert json.dumps(candidate[name], sort_keys=True) in whole
+                    part = {"type": name, **candidate[name]}
+                    assert json.dumps(part, sort_keys=True) in whole
+            grounding = candidate.get("groundingMetadata") or {}
+            for name in ("webSearchQueries", "searchEntryPoint"):
+                assert json.dumps(grounding.get(name, ""), sort_keys=True)[1:-1] in whole
 
 
 @needs_corpus

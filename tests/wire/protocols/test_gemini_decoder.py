@@ -228,9 +228,11 @@ def test_images_and_sounds_are_parts() -> None:
 @pytest.mark.parametrize(
     "field",
     [
-        {"urlContextMetadata": {"urlMetadata": [{}]}},
+        {"urlContextMetadata": {"urlMetadata": [{"newer": 1}]}},
+        {"groundingMetadata": {"newer": 1}},
+        {"continuationToken": "not base64"},
         {"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT", "probability": "LOW"}]},
-        {"citationMetadata": {"citationSources": [{"uri": "https://example.com/"}]}},
+        {"citationMetadata": {"citationSources": {}}},
         {"finishMessage": "Malformed function call: f("},
     ],
 )
@@ -427,4 +429,7 @@ def test_citations_of_any_metadata() -> None:
         chunk({"text": ""}, finish="STOP", groundingMetadata=last),
     )
     cites = (Cite(0, "https://a.example/", "A", "Paris"), Cite(0, "", "facts.txt", "Paris"))
-    assert turn.parts == (Text(("Paris", "."), cites),)
+    text, native = turn.parts
+    assert text == Text(("Paris", "."), cites)
+    queries = '{"type":"groundingMetadata","webSearchQueries":["capital"]}'
+    assert native == Opaque("gemini", Frame(queries), native=True)

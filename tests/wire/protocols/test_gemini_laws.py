@@ -27,7 +27,8 @@ played = partial(streams.played, PROTOCOL)
 read = partial(streams.read, PROTOCOL)
 LEFTOVERS = [
     {"candidates": [{"content": {"parts": [{"inlineData": {"mimeType": "image/png"}}]}}]},
-    {"candidates": [{"index": 0, "citationMetadata": {"citationSources": [{"title": "T"}]}}]},
+    {"candidates": [{"index": 0, "tokenCount": 3}]},
+    {"candidates": [{"index": 0, "citationMetadata": {"unknown": [{"title": "T"}]}}]},
     {"modelStatus": {"modelStage": "STABLE"}},
 ]
 opaques = st.builds(
@@ -35,6 +36,22 @@ opaques = st.builds(
     st.sampled_from(["gemini", "gemini", "chat"]),
     st.sampled_from([Frame(json.dumps(value)) for value in LEFTOVERS])
     | st.sampled_from([Frame(comment="wait"), Frame("[DONE]"), Frame("no JSON"), Frame("[1]")]),
+)
+NATIVE_PARTS = [
+    {"type": "groundingMetadata", "webSearchQueries": ["a"]},
+    {"type": "groundingMetadata", "searchEntryPoint": {"renderedContent": "<b>"}},
+    {"type": "groundingMetadata"},
+    {"type": "urlContextMetadata", "urlMetadata": [{"retrievedUrl": "https://a.example/"}]},
+    {"type": "citationMetadata", "citationSources": [{"endIndex": 3, "uri": "x"}]},
+    {"type": "continuationToken", "token": "YQ=="},
+    {"type": "continuationToken", "token": "not base64"},
+    {"type": "continuationToken", "unknown": "YQ=="},
+]
+natives = st.builds(
+    Opaque,
+    st.sampled_from(["gemini", "gemini", "chat"]),
+    st.sampled_from([Frame(json.dumps(value)) for value in NATIVE_PARTS]),
+    st.just(True),
 )
 signed_texts = st.builds(
     Text, strategies.fragments, strategies.citations, st.booleans(), strategies.names
@@ -56,7 +73,7 @@ server_tools = st.builds(
 custom_calls = st.builds(
     ToolCall, strategies.names, st.just("c1"), strategies.fragments, st.none(), st.just(True)
 )
-any_part = st.one_of(strategies.parts, signed_texts, server_tools, custom_calls)
+any_part = st.one_of(strategies.parts, signed_texts, server_tools, custom_calls, natives)
 any_turns = strategies.turns(st.one_of(any_part, strategies.tool_calls(well_formed=False), opaques))
 
 

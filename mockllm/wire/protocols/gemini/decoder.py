@@ -4,8 +4,9 @@ https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 
 No field of a chunk is required, as in the API's own types. Which texts and thoughts are one part
 is the matter of `runs`; a call may be complete in one chunk, or come in fragments (Vertex AI).
-Fields without a neutral form are kept as `Raw`: the whole chunk if it has no others, else a chunk
-with only those fields.
+Fields that say something of the answer are native parts at its end (`native`). Other fields without
+a neutral form are kept as `Raw`: the whole chunk if it has no others, else a chunk with only those
+fields.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from mockllm.wire.protocols.gemini import API, fields
 from mockllm.wire.protocols.gemini.errors import error_of
 from mockllm.wire.protocols.gemini.grounding import cites_of, merge_cites
 from mockllm.wire.protocols.gemini.logprobs import has_logprobs
+from mockllm.wire.protocols.gemini.native import NATIVE, merge_fields, native_part, read_fields
 from mockllm.wire.protocols.gemini.partial import ArgumentsWriter
 from mockllm.wire.protocols.gemini.runs import Kind, Runs
 from mockllm.wire.protocols.gemini.server_tools import CALLS, RESULTS, read_call, read_result
 from mockllm.wire.protocols.gemini_common import compact, json_value, read_media, read_usage, wire
-from mockllm.wire.protocols.records import Fields
+from mockllm.wire.protocols.records import Fields, Json
 from mockllm.wire.protocols.values import array, mapping, string
 
 # The fields about the answer that the encoder writes into every chunk.
 _METADATA = {"candidates", "createTime", "modelVersion", "responseId", "usageMetadata"}
-_READ = {"avgLogprobs", "content", "finishReason", "groundingMetadata", "index", "safetyRatings"}
+_READ = {"avgLogprobs", "content", "finishReason", "index", "safetyRatings", *NATIVE}
 _PART = {"functionCall", "text", "thought", "thoughtSignature", *CALLS, *RESULTS}
 
 
@@ -54,6 +56,8 @@ class Decoder:
         self._runs = Runs()
         self._server: tuple[str, int] | None = None
         self._cites: list[ev.Cite] = []
+        self._native: dict[str, Json] = {}
+        self._told: dict[str, Json] = {}
         self._call: _Call | None = None
         self._calls = False
         self._usage: ev.Usage | None = None
@@ -82,7 +86,7 @@ class Decoder:
         """The ends of parts that are still open when the stream ends."""
         call = [] if self._call is None else [ev.PartEnd(self._call.part)]
         self._call = None
-        return [*self._runs.end(), *self._end_server(), *call]
+        return [*self._runs.end(), *self._end_server(), *call, *self._tell()]
 
     def _raw(self, frame: Frame) -> ev.Raw:
         return ev.Raw(self._runs.key(), API, frame)
@@ -143,6 +147,9 @@ class Decoder:
         if known:
             del rest["logprobsResult"]
         self._cites = merge_cites(self._cites, cites_of(candidate.get("groundingMetadata")))
+        native, unknown = read_fields(candidate)
+        self._native = merge_fields(self._native, native)
+        rest |= unknown
         if rest.get("finishMessage") == fields.CALLS_MESSAGE:
             del rest["finishMessage"]
         if not _trivial(candidate.get("safetyRatings")):
@@ -157,9 +164,17 @@ class Decoder:
         if text is not None:
             self._cites = []
             yield from (replace(cite, part=text) for cite in cites)
+        yield from self._tell()
         if self._usage is not None:
             yield self._usage
         yield finish
+
+    def _tell(self) -> Iterable[ev.Event]:
+        """The native parts that are new since the last time."""
+        for name, value in self._native.items():
+            if self._told.get(name) != value:
+                yield native_part(self._runs.key(), name, value)
+        self._told = self._native
 
     # Parts
 
@@ -297,7 +312,7 @@ def _whole(part: Part) -> Part:
 def _with_whole_frame(events: list[ev.Event], frame: Frame) -> list[ev.Event]:
     """The events of a frame; if nothing in it is neutral, with the frame as it is."""
     ends: list[ev.Event] = [event for event in events if isinstance(event, ev.PartEnd)]
-    raws = [event for event in events if isinstance(event, ev.Raw)]
+    raws = [event for event in events if isinstance(event, ev.Raw) and not event.native]
     if not raws or len(ends) + len(raws) < len(events):
         return events
     return [*ends, ev.Raw(raws[0].part, API, frame)]

@@ -25,6 +25,7 @@ from mockllm.wire.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.wire.protocols.gemini.grounding import grounding
 from mockllm.wire.protocols.gemini.logprobs import joined_logprobs, summed_up, write_logprobs
 from mockllm.wire.protocols.gemini.media import with_whole_sounds
+from mockllm.wire.protocols.gemini.native import write_field
 from mockllm.wire.protocols.gemini.partial import cut
 from mockllm.wire.protocols.gemini.runs import Kind, Signatures
 from mockllm.wire.protocols.gemini.server_tools import call_part, result_part
@@ -64,6 +65,7 @@ class Encoder:
         self._sent = 0
         self._size = sum(map(self._weight, range(len(turn.parts))))
         self._cites: list[ev.Cite] = []
+        self._native: Json = {}
         texts = [part for part in turn.parts if isinstance(part, Text)]
         self._with_top = any(token.top for text in texts for token in text.tokens)
         self._signatures = Signatures()
@@ -94,6 +96,8 @@ class Encoder:
                     self._signatures.of_reasoning(value)
             case ev.Cite():
                 self._cites.append(event)
+            case ev.Raw(api="gemini", frame=frame, native=True):
+                self._native |= write_field(frame)
             case ev.Raw(api="gemini", frame=frame):
                 if not fields.has_part(frame):
                     # The decoder may drop such a frame, so nothing may depend on its time.
@@ -260,8 +264,10 @@ class Encoder:
         candidate = {**self._last_content(reason, signature), "finishReason": reason}
         more: Json = {"safetyRatings": fields.SAFETY_RATINGS} if reason == "SAFETY" else {}
         text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
+        more |= self._native
         if self._cites and text:
-            more["groundingMetadata"] = grounding(self._cites, text)
+            said = more.get("groundingMetadata", {})
+            more["groundingMetadata"] = {**grounding(self._cites, text), **said}
         return [*frames, self._chunk(candidate, more, last=True)]
 
     def _last_content(self, reason: str, signature: str) -> Json:

@@ -89,6 +89,23 @@ _REASONS: dict[str, ev.FinishReason] = {
     ),
 }
 
+ABNORMAL = (
+    "OTHER",
+    _MALFORMED,
+    "IMAGE_OTHER",
+    "NO_IMAGE",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MISSING_THOUGHT_SIGNATURE",
+    "MALFORMED_RESPONSE",
+    "PUP_LIMITED_DISABLED",
+)
+"""The values for answers that end in another way, which the neutral form does not tell: they are
+`tool_calls` after calls, and `stop` otherwise."""
+
+FINISH_REASONS = frozenset({*FINISHES.values(), *_REASONS, *ABNORMAL})
+"""All values that are known."""
+
 
 def write_finish(reason: ev.FinishReason, raw: str | None, *, malformed: bool) -> str:
     """The `finishReason` of a finish, or `BLOCKED` and the block reason of a prompt.

@@ -22,6 +22,7 @@ from mockllm.wire.protocols.gemini.decoder import Decoder, decode_body
 from mockllm.wire.protocols.gemini.encoder import Encoder, encode_body, response_id
 from mockllm.wire.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.wire.protocols.gemini.fields import FINISHES, Options
+from mockllm.wire.protocols.gemini.native import NATIVE
 from mockllm.wire.protocols.gemini.request import model_of, options, parse
 from mockllm.wire.protocols.gemini.stored import OBJECTS
 from mockllm.wire.protocols.gemini.ways import ways
@@ -144,6 +145,7 @@ PROTOCOL = WireProtocol(
             "usage": records.ObjectPlace(("usageMetadata",), ("usageMetadata",)),
         },
     ),
+    native=NATIVE,
     jobs=BATCHES,
     fallback_routes=FALLBACK_ROUTES,
     objects=OBJECTS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.timeline import expand, fold
@@ -18,6 +19,7 @@ from mockllm.wire.protocols.gemini.fields import (
     read_finish,
     write_finish,
 )
+from mockllm.wire.protocols.gemini.native import NATIVE, write_field
 from mockllm.wire.protocols.gemini.server_tools import (
     call_part,
     read_call,
@@ -47,6 +49,7 @@ class _Decoded:
         self._runs = self._signatures.runs
         self._called: tuple[str, int] | None = None
         self._cites: list[ev.Cite] = []
+        self._native: dict[str, Any] = {}
         self._usage: ev.Usage | None = None
         self._calls = self._malformed = self._ended = False
 
@@ -78,6 +81,8 @@ class _Decoded:
             case ev.Usage():
                 output = max(event.output, event.reasoning)
                 self._usage = replace(event, output=output, cache_written=0)
+            case ev.Raw(api="gemini", frame=frame, native=True):
+                self._native |= write_field(frame)
             case ev.Raw(api="gemini", frame=frame):
                 yield from self._late()
                 self._ended = self._ended or ends(frame)
@@ -149,6 +154,11 @@ class _Decoded:
                 yield from self._runs.empty(signature)
             if self._runs.text is not None:
                 yield from (replace(cite, part=self._runs.text) for cite in self._cites)
+            for name in filter(self._native.__contains__, NATIVE):
+                value = self._native[name]
+                keys = value if isinstance(value, dict) else {"token": value}
+                text = compact({"type": name, **keys})
+                yield ev.Raw(self._runs.key(), API, ev.Frame(text), native=True)
         if self._usage is not None:
             yield self._usage
         finish = read_finish(reason, calls=self._calls)
