@@ -151,6 +151,21 @@ def test_pauses_and_latency_go_on_after_a_gate() -> None:
             assert entry.sent.times is None, "when it was written depends on the test"
 
 
+@pytest.mark.parametrize("text", [IN_TURN, IN_REPLY, AT_BEGIN, AT_END])
+def test_the_connection_stays_open(serve, text: str) -> None:
+    """The next request on it is answered, also where the answer has times."""
+    body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+    for timing in ("", ", timing: {ttft: 2ms, every: 1ms}"):
+        written = text.replace("]}", f"]{timing}}}") if text is not IN_TURN else text
+        plain = serve(OPEN).http.post("/v1/chat/completions", json=body).content
+        served = serve(written)
+        for _ in range(2):
+            release(served.thread)
+            assert served.http.post("/v1/chat/completions", json=body).content == plain
+        first, second = served.journal()
+        assert first["connection"] == second["connection"]
+
+
 def test_a_gate_may_be_opened_before_and_twice(serve) -> None:
     """It stays open, for this answer and for later ones; a reset closes it again."""
     served = serve(IN_REPLY)

@@ -286,8 +286,8 @@ class _Writer:
         What was compiled with the answer is used where it is what this connection gets.
         """
         answer = self._answer
-        is_whole = begin == 0 and end == len(answer.ends)
-        if self.response is KEEP_ALIVE and answer.fault is None and is_whole:
+        is_usual = self.response is KEEP_ALIVE and answer.fault is None and not answer.gates
+        if is_usual and end == len(answer.ends):
             written = 0 if head else answer.encoded.index(b"\r\n\r\n") + 4
             whole = len(answer.encoded) - (len(answer.last_chunk) if self._framed else 0)
             return answer.encoded, (*answer.ends[:-1], whole), written
