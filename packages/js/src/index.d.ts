@@ -153,6 +153,11 @@ export function error(message?: string, options?: StreamErrorOptions): Part;
 /** An answer made from the request. */
 export function auto(): Part;
 
+/** A gate as a key of a turn, with its limit. */
+export interface Gate extends GateOptions {
+  name: string;
+}
+
 /** A turn with the keys of a scenario file, all of them. Parts of `reply` may be strings. */
 export interface Turn {
   reply?: string | Part | ReadonlyArray<string | Part>;
@@ -171,7 +176,7 @@ export interface Turn {
   choices?: readonly object[];
   timing?: object;
   /** Before which the whole answer waits, with status and headers; see `session.release`. */
-  gate?: string | { name: string; limit?: Duration };
+  gate?: string | Gate;
   http?: number | object;
   retry_after?: Duration;
   error?: object;
@@ -396,6 +401,13 @@ export interface UnplayedTurn {
   readonly turn: number;
 }
 
+/** A gate that nobody opened within its limit. */
+export interface UnopenedGate {
+  /** The number of the request whose answer waited. */
+  readonly request: number;
+  readonly gate: string;
+}
+
 export type Verdict = "good" | "bad" | "unknown";
 
 export interface Verification {
@@ -419,7 +431,7 @@ export interface Verification {
   /** Why requests may be missing. */
   readonly gaps?: readonly string[];
   /** Gates that nobody opened within their limits. */
-  readonly unopened?: ReadonlyArray<{ readonly request: number; readonly gate: string }>;
+  readonly unopened?: readonly UnopenedGate[];
   /** Requests with a fault that did not strike. */
   readonly missed_faults?: readonly number[];
   /** Requests that were refused as the state store was away, and may have been counted. */
