@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ from mockllm.scenario.fault_model import Fault
 from mockllm.serve.interception.headers import DEFAULT
 from mockllm.serve.server.control.server_view import ServerView
 from mockllm.serve.server.failures import failure
-from mockllm.serve.server.gates import Gates
 from mockllm.serve.server.http.aiohttp_internals import UNREADABLE, leaves_at_end
 from mockllm.serve.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.serve.server.http.pacing import Pacer
@@ -33,6 +32,7 @@ from mockllm.serve.server.request_context import Chosen, Forward, RequestContext
 from mockllm.serve.server.sources import Sources
 
 if TYPE_CHECKING:
+    from mockllm.serve.server.gates import Gates
     from mockllm.serve.server.state.shared_state import SharedState
 
 
@@ -99,10 +99,14 @@ class Delivery:
 
     Args:
         streaming: the tasks whose answers take time.
+        gates: of the server, made with the first one.
     """
 
     def __init__(
-        self, log: ExchangeLog, streaming: set[asyncio.Task[object]], gates: Gates
+        self,
+        log: ExchangeLog,
+        streaming: set[asyncio.Task[object]],
+        gates: Callable[[], Gates],
     ) -> None:
         self.log, self._streaming, self._gates = log, streaming, gates
         self._sources, self._view, self._models = log.sources, log.view, log.metrics.models
@@ -141,8 +145,10 @@ class Delivery:
         task = asyncio.current_task()
         assert task is not None
         arrival, sent, speed = context.arrival, exchange.sent, context.player.speed
-        request, hold = arrival.request, partial(self._gates.pass_through, context.session.name)
+        request, hold = arrival.request, None
         made = None if isinstance(answer, Forward) else answer
+        if made is not None and made.gates:
+            hold = partial(self._gates().pass_through, context.session.name)
         if made is None or made.takes_time:
             self._streaming.add(task)
             leaves_at_end(request, True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from mockllm.core.record import record
@@ -17,7 +18,6 @@ from mockllm.serve.server.control.control_routes import Control, LocalSessions
 from mockllm.serve.server.control.server_requests import Readiness, ServerRequests
 from mockllm.serve.server.control.server_view import SentAnswers, ServerView
 from mockllm.serve.server.exchanges import Delivery, ExchangeLog
-from mockllm.serve.server.gates import Gates
 from mockllm.serve.server.handler import Handler
 from mockllm.serve.server.http.access import ControlAccess
 from mockllm.serve.server.metrics.by_model import Models
@@ -27,6 +27,7 @@ from mockllm.serve.server.sessions.session_finder import SessionFinder
 from mockllm.serve.server.sources import Sources
 
 if TYPE_CHECKING:
+    from mockllm.serve.server.gates import Gates
     from mockllm.serve.server.limits.capacity import Slots
     from mockllm.serve.server.limits.quotas import ServerQuotas
     from mockllm.serve.server.state.shared_sessions import SharedSessions
@@ -98,7 +99,13 @@ def make_parts(
         buckets = () if state is None else (state.now, state.take)
         quotas = ServerQuotas(options.quotas, *buckets)
     local = LocalSessions(sessions)
-    gates = Gates(sessions, state)
+
+    @cache
+    def gates() -> Gates:
+        from mockllm.serve.server.gates import Gates  # few scenarios have some
+
+        return Gates(sessions, state)
+
     control = Control(sources, sessions, local if shared is None else shared, gates)
     sent = None if options.page is None else SentAnswers()
     view = ServerView(sources, control.sessions, options.page, sent)

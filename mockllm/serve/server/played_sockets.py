@@ -76,7 +76,7 @@ class PlayedSocket:
         return opening_answer(found.script)
 
     async def write(
-        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold | None
     ) -> web.StreamResponse:
         """Accepts the opening."""
         request, headers = self._context.arrival.request, dict(answer.headers)
@@ -219,7 +219,7 @@ class _TurnWriter:
         self._request, self._served = request, served
 
     async def write(
-        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold | None
     ) -> web.StreamResponse:
         """Sends the messages; waits until the connection is to be closed."""
         start = pacer.start_of(self._request)

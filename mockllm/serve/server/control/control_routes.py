@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.play.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.serve.interception.headers import DEFAULT, SESSION_HEADER
-from mockllm.serve.server.gates import Gates
 from mockllm.serve.server.http.request_reading import (
     Arrival,
     duration,
@@ -42,6 +41,7 @@ from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import dumps
 
 if TYPE_CHECKING:
+    from mockllm.serve.server.gates import Gates
     from mockllm.serve.server.state.shared_sessions import SharedSessions
 
 CONTROL_PREFIX = "/_mockllm/"
@@ -71,12 +71,13 @@ class Control:
     Args:
         local: the sessions that this process has answered in.
         sessions: these, or those that other processes share.
+        gates: of the server, made with the first one.
     """
 
     sources: Sources
     local: Sessions
     sessions: LocalSessions | SharedSessions
-    gates: Gates
+    gates: Callable[[], Gates]
 
     async def handle(
         self, arrival: Arrival, session: str | None = None
@@ -206,7 +207,7 @@ class Control:
             RequestError: none of its scenarios has the gate, or it is gone.
         """
         await self._check_gate(session, gate)
-        await self.gates.release(session, gate)
+        await self.gates().release(session, gate)
         return {"session": session, "gate": gate, "open": True}
 
     async def show_gate(self, session: str, gate: str, seconds: float) -> dict[str, Any]:
@@ -220,9 +221,9 @@ class Control:
             RequestError: as `release`.
         """
         await self._check_gate(session, gate)
-        is_open = await self.gates.is_open(session, gate)
+        is_open = await self.gates().is_open(session, gate)
         find = partial(self.sessions.find, session)
-        waiting = await self.gates.find_waiting(find, gate, 0 if is_open else seconds)
+        waiting = await self.gates().find_waiting(find, gate, 0 if is_open else seconds)
         return {"session": session, "gate": gate, "open": is_open, "waiting": list(waiting)}
 
     async def _check_gate(self, session: str, gate: str) -> None:

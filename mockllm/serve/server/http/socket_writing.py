@@ -41,7 +41,7 @@ async def write_messages(
     pacer: Pacer,
     start: float,
     speed: float,
-    hold: Hold,
+    hold: Hold | None,
     gates: Sequence[tuple[int, AnswerGate]] = (),
     *,
     final: bool = True,
@@ -67,7 +67,7 @@ async def write_messages(
             paced = Paced(wire, ends, times[begin:end], parts, final=is_final)
             await pacer.play(request, paced, sent, start, speed)
             begin = end
-        if gate is not None:
+        if gate is not None and hold is not None:
             await reach_gate(start, times, end, gate.pause, speed)
             start += await hold(sent, gate.gate)
     return start
@@ -90,7 +90,7 @@ class MessageWriter(Protocol):
     interrupted: bool
 
     async def write(
-        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold | None
     ) -> web.StreamResponse:
         """Sends the messages of an answer at their times; `hold` waits at its gates."""
 
@@ -215,7 +215,7 @@ class SocketWriter:
         return 0 < len(self._sizes) == self.sent_messages and not self._breaks
 
     async def write(
-        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold
+        self, answer: HttpAnswer, sent: Sent, speed: float, pacer: Pacer, hold: Hold | None
     ) -> web.StreamResponse:
         """Sends the messages of an answer at their times, with what breaks on their way."""
         start, fault = pacer.start_of(self._request), answer.fault

@@ -20,7 +20,7 @@ def test_a_release_reaches_the_server_that_holds_the_answer(state: str) -> None:
         assert opened == {"session": "default", "gate": "door", "open": True}
         assert answer.result(GIVE_UP).status == 200
         assert servers.everywhere("/_mockllm/gates/door")["waiting"] == []
-        assert all(one.server._parts.control.gates._looking is None for one in servers.servers)
+        assert all(one.server._parts.control.gates()._looking is None for one in servers.servers)
         (entry,) = servers.everywhere("/_mockllm/journal?session=default")["exchanges"]
         assert (entry["gates"][0]["gate"], entry["gates"][0]["ended"]) == ("door", "released")
 
