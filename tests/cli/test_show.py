@@ -115,6 +115,20 @@ def test_a_given_request_body(mockllm):
     assert (result.exit_code, result.stdout) == (2, "")
 
 
+def test_gates_are_named(mockllm, tmp_path):
+    """The bytes are those without gates; where each is, and for how long, is on standard error."""
+    written = "scenario: a\nturns: [{reply: [one, {gate: b}, two], gate: {name: c, limit: 5s}}]\n"
+    (tmp_path / "a.yaml").write_text(written)
+    shown = mockllm("show", "a", "--scenarios", tmp_path)
+    before = shown.stdout.index("\n\n", shown.stdout.index("one")) + 2
+    assert shown.stderr.splitlines() == [
+        "mockllm: before status and headers, the answer waits at the gate 'c', for 5s at most",
+        f"mockllm: after {before:,} bytes, the answer waits at the gate 'b', for 30s at most",
+    ]
+    (tmp_path / "a.yaml").write_text("scenario: a\nturns: [{reply: [one, two]}]\n")
+    assert mockllm("show", "a", "--scenarios", tmp_path).stdout == shown.stdout
+
+
 def test_an_api_that_the_scenario_does_not_play(mockllm, tmp_path):
     """The error for an API outside the scenario's `apis` names those inside."""
     (tmp_path / "a.yaml").write_text("scenario: a\napis: [chat]\nturns: [{reply: {text: x}}]\n")

@@ -99,6 +99,7 @@ def test_a_client_that_does_not_leave(mockllm_session: Any) -> None:
         mockllm_session.wait_for_gate("thinking", GIVE_UP)
         with pytest.raises(TimeoutError, match="request 1 waits at the gate 'thinking' after"):
             mockllm_session.wait_until_over(0.01)
+        assert "0 bytes, waits at the gate 'thinking'" in mockllm_session.format_exchanges()
         mockllm_session.release("thinking")
         asking.result(GIVE_UP)
 

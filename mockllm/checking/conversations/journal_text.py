@@ -71,6 +71,8 @@ def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> It
         struck = "" if exchange.sent.struck is not None else ", which did not strike"
         answer.append(f"fault {exchange.fault}{struck}")
     answer += _answer_summary(exchange, scenario, request)
+    if exchange.sent.waits_at is not None:
+        answer.append(f"waits at the gate {exchange.sent.waits_at!r}")
     if exchange.sent.client_gone:
         answer.append("the client left before its end")
     if exchange.sent.interrupted:

@@ -11,7 +11,7 @@ from mockllm.checking.cases.scenarios import PLAIN, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.core.errors import UsageError
 from mockllm.play.quirks.samples import NOT_OFFERED, TEXT, TWO_SAME
-from mockllm.play.replay.loading import load, shipped_scenarios
+from mockllm.play.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.part_model import TextPart
 from mockllm.wire.protocols import PROTOCOLS
@@ -32,6 +32,15 @@ def _names(api, scenarios=(), **options) -> list[str]:
 def with_text(scenario: Scenario, text: str) -> Scenario:
     (turn,) = scenario.turns
     return replace(scenario, turns=(replace(turn, reply=(TextPart(text),)),))
+
+
+def test_gates_of_a_users_scenario_are_open() -> None:
+    """In a case nobody opens them."""
+    held = loads("{scenario: s, turns: [{reply: [one, {gate: a}, two], gate: b}]}")
+    plain = loads("{scenario: s, turns: [{reply: [one, two]}]}")
+    given, same = (next(iter(cases("chat", some, quirks=False))) for some in (held, plain))
+    assert given.name == "chat/s"
+    assert (given.scenario, given.payloads) == (same.scenario, same.payloads)
 
 
 @pytest.mark.slow
