@@ -16,6 +16,7 @@ from mockllm import ServerOptions, ServerThread, loads
 from mockllm.play.replay.client_requests import first_body
 from mockllm.wire.protocols import PROTOCOLS
 from tests.apis import OVER_HTTP
+from tests.serve.server.sockets import test_live as live
 from tests.serve.server.sockets.test_realtime import Client
 from tests.serve.server.sockets.test_sockets import ask, opened, receive
 from tests.timeouts import GIVE_UP
@@ -425,3 +426,25 @@ def test_an_answer_that_is_looked_up_waits_nowhere(serve) -> None:
     with asked(held.url, "responses", stream=False) as connection:
         id = json.loads(to_end(connection).partition(b"\r\n\r\n")[2])["id"]
     assert held.http.get(f"/v1/responses/{id}").status_code == 200
+
+
+def test_a_turn_of_live_waits_and_is_interrupted(serve) -> None:
+    """Its first words have come; what the user says next ends the wait."""
+    served = serve(IN_REPLY.replace("}]}", "}]}\n- {reply: bye}"))
+    with live.opened(served.url) as client:
+        live.begin(client)
+        live.say(client)
+        waits(served.thread)
+        first = {"serverContent": {"modelTurn": {"parts": [{"text": "one"}]}}}
+        live.receives(client, first)
+        live.say(client, "Stop")
+        assert live.rest(client) == live.ENDS
+        assert live.text(live.rest(client)) == "bye"
+    entries = served.thread.settled_exchanges("default", GIVE_UP)
+    assert [wait.ended for entry in entries for wait in entry.sent.gates] == ["left"]
+    open_one = serve(IN_REPLY)
+    with live.opened(open_one.url) as client:
+        live.begin(client)
+        release(open_one.thread)
+        live.say(client)
+        assert live.text(live.rest(client)) == "onetwo"
