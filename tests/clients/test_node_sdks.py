@@ -1,4 +1,4 @@
-"""Amazon Bedrock and Ollama with the official SDKs under Node."""
+"""Bedrock, Ollama, Responses and Interactions with the official SDKs under Node."""
 
 from __future__ import annotations
 
@@ -362,6 +362,37 @@ def test_errors_with_ollama(sdks: Sdks, served: ServerThread) -> None:
     report = sdks.send("ollama", served.url, "chat", asked)
     assert [event["message"]["content"] for event in report.events] == ["Hel"]
     assert report.failure == {"name": "Error", "message": "Slow down"}
+
+
+# Gemini Interactions
+
+
+def test_interactions(sdks: Sdks, served: ServerThread) -> None:
+    """A body, a stream that goes on after it, a look-up, and the end of what is kept."""
+    url, tools = f"{served.url}/s/interactions", [{"type": "function", **tool} for tool in TOOLS]
+    asked: Json = {"model": "gemini-3.5-flash", "input": "weather", "tools": tools}
+    (first,) = sdks.send("interactions", url, "create", asked).whole
+    assert (first["status"], first["output_text"]) == ("requires_action", "One moment.")
+    assert [step["type"] for step in first["steps"]] == [
+        "thought",
+        "model_output",
+        "function_call",
+        "function_call",
+    ]
+    results = [
+        {"type": "function_result", "call_id": id, "result": text}
+        for id, text in (("tooluse_A1", "22"), ("tooluse_B2", "none"))
+    ]
+    asked |= {"input": results, "previous_interaction_id": first["id"], "stream": True}
+    events = sdks.send("interactions", url, "create", asked).whole
+    deltas = [event["delta"] for event in events if event["event_type"] == "step.delta"]
+    assert "".join(delta["arguments"] for delta in deltas) == '{"city":"Rome"}'
+    assert events[-1]["interaction"]["status"] == "requires_action"
+    (read,) = sdks.send("interactions", url, "get", {}, id=first["id"]).whole
+    assert read["steps"][0]["type"] == "user_input"
+    assert sdks.send("interactions", url, "delete", {}, id=first["id"]).error is None
+    gone = sdks.send("interactions", url, "get", {}, id=first["id"])
+    assert gone.failure["status"] == 404
 
 
 # OpenAI Responses over a WebSocket

@@ -3,11 +3,13 @@
 //   node run.mjs
 //
 // A line of its input is one request: {sdk, url, operation, request, attempts, http2}. `bedrock` has
-// the operations of the AWS SDK, such as "ConverseStream"; `ollama` has "chat"; `responses` sends its
+// the operations of the AWS SDK, such as "ConverseStream"; `ollama` has "chat"; `interactions` has
+// "create", and with an `id` "get", "cancel" and "delete"; `responses` sends its
 // requests for one URL over one WebSocket. Each line of its
 // output is the answer: {events, error}. An answer that does not stream is one event; bytes are
 // text; `error`, of an SDK that raised one after these events, is {name, message, status}.
 import * as aws from "@aws-sdk/client-bedrock-runtime";
+import { GoogleGenAI } from "@google/genai";
 import { NodeHttpHandler } from "@smithy/node-http-handler";
 import { Ollama } from "ollama";
 import { OpenAI } from "openai";
@@ -50,6 +52,12 @@ const SDKS = {
     const answer = await client.send(new aws[`${operation}Command`](request));
     return answer.stream ?? (operation.endsWith("Stream") ? answer.body : [answer]);
   },
+  async interactions({ url, operation, request, id }) {
+    const client = new GoogleGenAI({ apiKey: "mock-key", httpOptions: { baseUrl: url } });
+    const before = id === undefined ? [] : [id];
+    const answer = await client.interactions[operation](...before, request, { maxRetries: 0 });
+    return request.stream ? answer : [answer ?? null];
+  },
   async ollama({ url, operation, request }) {
     const answer = await new Ollama({ host: url })[operation](request);
     return request.stream ? answer : [answer];
@@ -64,8 +72,9 @@ async function answerTo(job) {
   try {
     for await (const event of await SDKS[job.sdk](job)) events.push(event);
     return { events, error: null };
-  } catch ({ name, message, status_code, $metadata }) {
-    return { events, error: { name, message, status: status_code ?? $metadata?.httpStatusCode } };
+  } catch ({ name, message, status, status_code, $metadata }) {
+    const code = status ?? status_code ?? $metadata?.httpStatusCode;
+    return { events, error: { name, message, status: code } };
   }
 }
 
