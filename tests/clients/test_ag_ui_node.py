@@ -189,6 +189,27 @@ def test_native_parts(tmp_path: Path) -> None:
     assert kept[-1]["subagentRunId"] == "sub-1"
 
 
+RAN_ITSELF = """
+scenario: agent
+match: {user: Hello}
+turns:
+  - reply:
+      - {tool: search, id: call_1}
+      - {native: {type: TOOL_CALL_RESULT, toolCallId: call_1, content: Two trains.}, api: agui}
+      - text: Take the first one.
+  - reply: Good trip.
+"""
+
+
+def test_a_conversation_goes_on_after_a_result_of_the_agent(tmp_path: Path) -> None:
+    """The client runs no tool whose result it has, and its history leads to the next turn."""
+    (tmp_path / "agent.yaml").write_text(RAN_ITSELF)
+    with ServerThread(load([tmp_path]), ServerOptions(speed=0)) as server:
+        report = converse(f"{server.url}/agui", "Hello", "And now?")
+    assert report["errors"] == report["warnings"] == []
+    assert [run["text"] for run in report["runs"]] == ["Take the first one.", "Good trip."]
+
+
 def test_error_in_the_stream(run: Run) -> None:
     """An error inside a run reaches the client with its message, after the text before it."""
     scenario = SCENARIOS["stream-error"]

@@ -9,7 +9,7 @@ from typing import Any
 import ag_ui.core
 import pytest
 
-from mockllm.core.events import Frame
+from mockllm.core.events import Frame, StreamError
 from mockllm.core.jsontext import compact
 from mockllm.core.seeded import derive
 from mockllm.core.turn import Opaque, Text, TokenUsage, ToolCall, Turn
@@ -245,3 +245,22 @@ def test_an_unknown_field_stays_a_frame() -> None:
         deep = [deep]
     turn = Turn((Opaque("agui", Frame(compact({"type": "CUSTOM", "name": "x", "value": deep}))),))
     assert not read(streams.played(PROTOCOL, turn, REPLY)).parts[0].native  # type: ignore[union-attr]
+
+
+def test_the_end_of_a_run_is_sent_at_its_end() -> None:
+    """Wherever the part stands, since clients accept nothing after it; an answer that is cut, or
+    ends in an error, has none."""
+    interrupted = native({"type": "RUN_FINISHED", "outcome": {"type": "cancelled"}})
+    parts = interrupted, Text(("after",))
+    sent = [event["type"] for event in values(*parts)]
+    assert sent == [
+        "RUN_STARTED",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "RUN_FINISHED",
+    ]
+    for turn in (Turn(parts), Turn(parts, error=StreamError("Broken."))):
+        last = json.loads(streams.played(PROTOCOL, turn, REPLY)[-1][1].data or "")
+        assert last["type"] in ("TEXT_MESSAGE_END", "RUN_ERROR")
+        assert "outcome" not in last

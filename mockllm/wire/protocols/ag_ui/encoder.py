@@ -45,6 +45,7 @@ class Encoder:
         self._parent: str | None = None
         self._subagents: list[str] = []
         self._owners: dict[int, str] = {}
+        self._finished: Json = {"type": "RUN_FINISHED"}
         self._over = False
 
     def encode(self, event: ev.Event) -> list[Frame]:
@@ -152,10 +153,9 @@ class Encoder:
         """The event of a native part, with the ids that the part leaves out."""
         value = event_in(frame) or {}
         match value.get("type"):
-            case "RUN_FINISHED":
-                self._over = True
-                usage = write_usage(self._turn.usage, self._reply.model)
-                return [self._run(**value, usage=usage)]
+            case "RUN_FINISHED":  # sent where the run ends: clients accept nothing after it
+                self._finished = value
+                return []
             case "TOOL_CALL_RESULT" if "messageId" not in value:
                 value["messageId"] = self._message()
             case "ACTIVITY_SNAPSHOT" | "ACTIVITY_DELTA" if "messageId" not in value:
@@ -181,7 +181,7 @@ class Encoder:
         if isinstance(event, ev.StreamError):
             code = event.code or event.type
             return frame_of("RUN_ERROR", message=event.message, code=code, usage=usage)
-        return self._run("RUN_FINISHED", usage=usage)
+        return self._run(**self._finished, usage=usage)
 
 
 def _signature_frames(subtype: str, id: str, signature: str | None) -> list[Frame]:
