@@ -45,6 +45,7 @@ class AnswerShape:
         events: the types of its events, in order, runs of one type as one; () for a body.
         problem: why it cannot be decoded; "" where it can.
         usage: the tokens that it counts.
+        finish_raw: its finish reason on the wire, if that is not the usual one of the API.
     """
 
     status: int
@@ -55,6 +56,7 @@ class AnswerShape:
     choice: FreeChoice | None = None
     problem: str = ""
     usage: TokenUsage | None = None
+    finish_raw: str | None = None
 
     @property
     def steps(self) -> frozenset[tuple[str, str]]:
@@ -91,9 +93,16 @@ def answer_shape(
     else:
         frames = carrier.readable(plain.body)
         events = tuple(_runs_as_one(_labels(frames, protocol, shape)))
-    usage = turn.turn.usage
     return AnswerShape(
-        plain.status, content_type, names, shape, events, choice, turn.problem, usage
+        plain.status,
+        content_type,
+        names,
+        shape,
+        events,
+        choice,
+        turn.problem,
+        turn.turn.usage,
+        turn.turn.finish_raw,
     )
 
 

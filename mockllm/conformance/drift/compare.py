@@ -21,8 +21,9 @@ from mockllm.conformance.drift.shapes import (
     retyped_fields,
     unknown_fields,
     unknown_kinds,
+    untyped_objects,
 )
-from mockllm.conformance.drift.witness import witness
+from mockllm.conformance.drift.witness import is_known, is_known_finish, witness
 from mockllm.core.record import record
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol
@@ -38,6 +39,7 @@ FindingKind = Literal[
     "retyped",
     "event-added",
     "event-removed",
+    "finish",
     "order",
 ]
 
@@ -113,6 +115,7 @@ class _Pool:
     events: set[str] = field(default_factory=set)
     always: set[str] | None = None
     steps: set[tuple[str, str]] = field(default_factory=set)
+    finishes: set[str | None] = field(default_factory=set)
 
     def add(self, answer: AnswerShape) -> None:
         self.shape.merge(answer.shape)
@@ -123,6 +126,7 @@ class _Pool:
         self.always = events if self.always is None else self.always & events
         self.events |= events
         self.steps |= answer.steps
+        self.finishes.add(answer.finish_raw)
 
 
 class Comparison:
@@ -196,9 +200,24 @@ class Comparison:
         same = _is_same_choice(before, after)
         if not same:
             self.otherwise[name] = f"{before.choice}; now {after.choice}"
-        yield from self._fields(pool.shape, known, after.shape, same_choice=same)
+        for found in self._fields(pool.shape, known, after.shape, same_choice=same):
+            if self._is_known_null(group, found, after.shape):
+                self.chance += 1
+            else:
+                yield found
+        yield from _finish(pool, group, after)
         if after.events:
             yield from _events(pool, known, after, same_choice=same)
+
+    def _is_known_null(self, group: Group, found: DriftDifference, after: Shape) -> bool:
+        """Whether a field is new and null, and the SDK knows it: a service may state that there is
+        nothing."""
+        if found.kind != "added" or found.field is None or group.protocol is None:
+            return False
+        shape = after.fields.get(found.field)
+        is_null = shape is not None and shape.types <= NULL
+        known = is_null and is_known(group.protocol, found.field, streamed=group.streamed)
+        return bool(known) and not group.error
 
     def _fields(
         self, pool: Shape, known: KnownShape, after: Shape, *, same_choice: bool
@@ -219,11 +238,22 @@ class Comparison:
                 self.chance += 1
             else:
                 yield DriftDifference("removed", str(place), _types(pool, place), place)
+        for place in untyped_objects(pool, after) if same_choice else ():
+            yield DriftDifference("removed", str(place), "string", place)
         for place in retyped_fields(pool, after):
             types = known.played.fields[place].types if place in known.played.fields else set()
             if not after.fields[place].types <= pool.fields[place].types | types | NULL:
                 detail = f"{_types(pool, place)}, now {_types(after, place)}"
                 yield DriftDifference("retyped", str(place), detail, place)
+
+
+def _finish(pool: _Pool, group: Group, after: AnswerShape) -> Iterator[DriftDifference]:
+    """A finish reason that neither the recordings, nor mockllm, nor the SDK know."""
+    value, protocol = after.finish_raw, group.protocol
+    if value is None or protocol is None or value in pool.finishes | group.known.finishes:
+        return
+    if not is_known_finish(protocol, value, streamed=group.streamed):
+        yield DriftDifference("finish", "finish reason", f"{value}, which nobody knows")
 
 
 _READ_BY_CLIENTS = re.compile(r"ratelimit|request-?id|retry-after|organization|project|-version$")

@@ -27,6 +27,7 @@ class KnownShape:
     Args:
         sent: of what the encoders make.
         played: of all that the kit plays: with frames that its scenarios write out.
+        finishes: finish reasons that are not the usual ones.
     """
 
     sent: Shape
@@ -34,6 +35,7 @@ class KnownShape:
     headers: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
     steps: frozenset[tuple[str, str]] = frozenset()
+    finishes: frozenset[str | None] = frozenset()
 
     def is_chance(self, place: JsonPlace) -> bool:
         """Whether a field is known that not every answer has."""
@@ -52,14 +54,23 @@ def known_shape(api: Api, *, streamed: bool) -> KnownShape:
     headers: set[str] = set()
     events: set[str] = set()
     steps: set[tuple[str, str]] = set()
+    finishes: set[str | None] = set()
     for answer, is_encoded in _answers(api, streamed=streamed):
         played.merge(answer.shape)
         headers |= answer.headers
         events |= set(answer.events)
         steps |= answer.steps
+        finishes.add(answer.finish_raw)
         if is_encoded:
             sent.merge(answer.shape)
-    return KnownShape(sent, played, frozenset(headers), frozenset(events), frozenset(steps))
+    return KnownShape(
+        sent,
+        played,
+        frozenset(headers),
+        frozenset(events),
+        frozenset(steps),
+        frozenset(finishes),
+    )
 
 
 def _answers(api: Api, *, streamed: bool) -> Iterator[tuple[AnswerShape, bool]]:

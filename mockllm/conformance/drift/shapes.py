@@ -148,6 +148,16 @@ def missing_fields(known: Shape, seen: Shape) -> Iterator[JsonPlace]:
             yield place
 
 
+def untyped_objects(known: Shape, seen: Shape) -> Iterator[JsonPlace]:
+    """The types that objects always had and now lack: the place of each `type`."""
+    for place in known.objects:
+        outer, _, kind = place.path.rpartition("[")
+        if kind.endswith("]") and kind != "]":
+            bare = [JsonPlace(place.event, path) for path in (outer, f"{outer}[]")]
+            if any(one in seen.objects and one not in known.objects for one in bare):
+                yield JsonPlace(place.event, f"{place.path}.type")
+
+
 def retyped_fields(known: Shape, seen: Shape) -> Iterator[JsonPlace]:
     """The fields that have a type in a shape which they never had in another; null is no type."""
     for place, found in seen.fields.items():

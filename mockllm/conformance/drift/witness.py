@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, get_args
@@ -20,16 +21,55 @@ def witness(protocol: WireProtocol, place: JsonPlace, *, streamed: bool) -> str:
     types = protocol.sdk
     if types is None:
         return ""
-    try:
-        installed = f"{types.package} {version(types.package)}"
-        root = _import_name(types.stream if streamed else types.body)
-    except (PackageNotFoundError, ImportError, AttributeError):
+    known = is_known(protocol, place, streamed=streamed)
+    if known is None:
         return f"{types.package} is not installed"
+    installed = f"{types.package} {version(types.package)}"
+    return f"{installed} {'knows' if known else 'does not know'} it"
+
+
+def is_known(protocol: WireProtocol, place: JsonPlace, *, streamed: bool) -> bool | None:
+    """Whether the SDK's types have a field; None where none are installed."""
+    root = _root(protocol, streamed=streamed)
+    if root is None:
+        return None
     models = list(_models(root))
     if place.event:
         models = _of_kind(models, place.event)
-    known = _knows(models, place.path)
-    return f"{installed} {'knows' if known else 'does not know'} it"
+    return _knows(models, place.path)
+
+
+def is_known_finish(protocol: WireProtocol, value: str, *, streamed: bool) -> bool:
+    """Whether the SDK's types list a finish reason: an enumeration with a usual one has it, too."""
+    usual = {name for names in protocol.finish_values.values() for name in names}
+    root = _root(protocol, streamed=streamed)
+    return any(value in listed and usual & listed for listed in _enumerations(root, set()))
+
+
+def _root(protocol: WireProtocol, *, streamed: bool) -> Any:
+    types = protocol.sdk
+    if types is None:
+        return None
+    try:
+        version(types.package)
+        return _import_name(types.stream if streamed else types.body)
+    except (PackageNotFoundError, ImportError, AttributeError):
+        return None
+
+
+def _enumerations(annotation: Any, seen: set[Any]) -> Iterator[set[str]]:
+    """The values of all enumerations in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        yield {str(member.value) for member in annotation}
+        return
+    arguments = get_args(annotation) or get_args(getattr(annotation, "__value__", None))
+    yield {argument for argument in arguments if isinstance(argument, str)}
+    for argument in arguments:
+        yield from _enumerations(argument, seen)
+    if hasattr(annotation, "model_fields") and annotation not in seen:
+        seen.add(annotation)
+        for field in annotation.model_fields.values():
+            yield from _enumerations(field.annotation, seen)
 
 
 def _import_name(path: str) -> Any:

@@ -106,6 +106,49 @@ def test_null_is_no_type_and_optional_fields_are_chance():
     assert (found, comparison.chance) == ([], 1)
 
 
+def body(finish="tool_calls", **call):
+    """A body of Chat with a call."""
+    called = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, **call}
+    calls = [{name: value for name, value in called.items() if value is not None}]
+    message = {"role": "assistant", "content": None, "refusal": None, "tool_calls": calls}
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    return {**CHUNK, "object": "chat.completion", "choices": [choice], "usage": usage}
+
+
+def test_a_type_that_calls_lack_in_a_body_is_drift():
+    """Objects with and without their `type` are at different places; it is a field of theirs."""
+    place = "choices[].message.tool_calls[function].type"
+    assert compared(shape(body()), shape(body(type=None)))[0] == [("removed", place)]
+    assert compared(shape(body()), shape(body()))[0] == []
+    pool = [shape(body(type=None))]  # a service that leaves it out now and then
+    assert compared(shape(body()), shape(body(type=None)), pool)[0] == []
+
+
+def test_a_finish_reason_that_nobody_knows_is_drift():
+    """One that a recording, mockllm or the SDK knows is the model's choice."""
+    odd = shape(body("ran_away"))
+    found, comparison = compared(shape(body()), odd)
+    assert found == [("finish", "finish reason")]
+    assert details(comparison) == {"finish reason": "ran_away, which nobody knows"}
+    assert compared(shape(body()), odd, [odd])[0] == []
+    for known in ("stop", "length", "content_filter", "function_call"):
+        assert compared(shape(body()), shape(body(known)))[0] == []
+    streamed = [*TEXT[:2], chunk({}, "ran_away")]
+    assert compared(shape(TEXT), shape(streamed))[0] == [("finish", "finish reason")]
+
+
+def test_a_new_null_that_the_sdk_knows_is_no_drift():
+    """A service may state that there is nothing; a new field with a value is drift, and so is a
+    null that no type has."""
+    new = {**body(), "moderation": None}
+    found, comparison = compared(shape(body()), shape(new))
+    assert (found, comparison.chance) == ([], 1)
+    assert compared(shape(body()), shape({**body(), "lane": None}))[0] == [("added", "lane")]
+    valued = {**body(), "moderation": {"input": []}}
+    assert compared(shape(body()), shape(valued))[0] == [("added", "moderation")]
+
+
 def test_a_field_that_only_some_recordings_have_is_no_drift():
     """The other recordings of the same service and model show what is not always there."""
     tagged = [TEXT[0], chunk({"content": "Hi"}, lane="x"), TEXT[2]]
