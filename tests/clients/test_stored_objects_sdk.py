@@ -14,6 +14,7 @@ import pytest
 from mockllm.play.replay.loading import loads
 from mockllm.serve.server.thread import ServerThread
 from tests.serve.server.jobs.servers import openai_client, urls
+from tests.serve.server.shared_state.replicas import redis_server
 
 SCENARIOS = """
 scenario: a
@@ -32,13 +33,19 @@ class InTurns:
         return getattr(next(self._clients), name)
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["alone", "shared"])
+@pytest.fixture(
+    scope="module", params=["alone", "sqlite", pytest.param("redis", marks=pytest.mark.slow)]
+)
 def servers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[str]]:
     """The URLs of a server with answers made from requests, or of two that share their state."""
-    folder, count = tmp_path_factory.mktemp("state"), request.param
-    with urls(SCENARIOS, folder, count, fallback=True) as running:
+    folder, options = tmp_path_factory.mktemp("state"), {}
+    with ExitStack() as stack:
+        if request.param == "redis":
+            options["state"] = stack.enter_context(redis_server(folder)).url
+        count = 1 if request.param == "alone" else 2
+        running = stack.enter_context(urls(SCENARIOS, folder, count, fallback=True, **options))
         yield list(islice(running, count))
 
 
@@ -91,8 +98,9 @@ def test_items_of_conversations(client: openai.OpenAI) -> None:
     assert two.content[0].text == "two"
     client.conversations.items.delete(two.id, conversation_id=id)
     assert texts(client, id, order="asc") == ["one", "three", "four"]
-    with pytest.raises(openai.NotFoundError):
-        client.conversations.items.retrieve(two.id, conversation_id=id)
+    for call in (client.conversations.items.retrieve, client.conversations.items.delete):
+        with pytest.raises(openai.NotFoundError, match=f"Item with id '{two.id}' not found"):
+            call(two.id, conversation_id=id)
     with pytest.raises(openai.BadRequestError, match="maximum length 20"):
         client.conversations.items.create(id, items=[user("x")] * 21)
     assert len(texts(client, id)) == 3

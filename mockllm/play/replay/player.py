@@ -244,18 +244,16 @@ class Player:
         if id is not None and conversation is not None:
             session.keep_conversation(conversation, id.partition("_")[2])
         if self.fallback and id is not None and call.protocol.objects:
-            self._note_object(call, decision.request, id)
+            kinds = [
+                kind.name
+                for kind in call.protocol.objects
+                if kind.is_answer is not None and kind.is_answer(decision.request.body)
+            ]
+            for of in kinds if conversation is None else [*kinds, conversation]:
+                from mockllm.play.replay.service_jobs import keep_answer  # few requests need it
+
+                keep_answer(session, of, id)
         return answered
-
-    def _note_object(self, call: ApiCall, request: Request, id: str) -> None:
-        """Notes an answer that is an object, or belongs to one."""
-        from mockllm.play.replay.service_jobs import keep_answer  # few requests need it
-
-        for kind in call.protocol.objects:
-            if kind.is_answer is not None and kind.is_answer(request.body):
-                keep_answer(call.session, kind.name, id)
-        if request.conversation is not None:
-            keep_answer(call.session, request.conversation, id)
 
     def _make(
         self,

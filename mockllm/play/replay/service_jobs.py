@@ -271,16 +271,21 @@ def _makes_of(id: str) -> str:
     return f"makes of {id}"
 
 
+_MOST_ANSWERS = 1000
+"""How many answers are noted of one thing; a journal has no more entries."""
+
+
 def keep_answer(session: Session, of: str, id: str) -> None:
-    """Notes the id of an answer of a model among those of something, such as a conversation."""
-    number = session.add_to(f"answers of {of}")
+    """Notes the id of an answer among those of something, such as a conversation."""
+    number = session.add_to(f"answers of {of}") % _MOST_ANSWERS
     session.keep_conversation(f"answers of {of} {number}", id)
 
 
 def kept_answers(session: Session, of: str) -> Iterator[str]:
     """The ids of the answers that were noted, the latest first."""
-    for number in reversed(range(session.add_to(f"answers of {of}", 0))):
-        id = session.conversation(f"answers of {of} {number}")
+    count = session.add_to(f"answers of {of}", 0)
+    for number in reversed(range(max(0, count - _MOST_ANSWERS), count)):
+        id = session.conversation(f"answers of {of} {number % _MOST_ANSWERS}")
         if id is not None:
             yield id
 

@@ -99,7 +99,7 @@ OTHERS = {
     "https://api.mistral.ai/v1/fim/completions": "no known API",
     "https://api.cohere.com/v1/chat": "Cohere's first chat API",
     "https://api.openai.com/v1/images/generations": "no text",
-    "https://api.openai.com/v1/threads/t/messages": "no known API at /v1/threads/t/messages",
+    "https://api.openai.com/v1/threads/t/messages": "of a service beside the models",
     "https://api.openai.com/v1/files": "calls no model",
     "http://localhost:11434/api/embed": "embeddings",
     "https://example.com/": "example.com has no known API at /",

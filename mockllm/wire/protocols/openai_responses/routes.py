@@ -267,6 +267,8 @@ def _no_item(id: str) -> RequestError:
 
 
 def _without_item(state: Json, call: JobCall) -> Json:
+    if not call.is_kept:
+        _item(state, call)
     return {**state, "_removed": [*state.get("_removed", ()), call.target.segments["item_id"]]}
 
 

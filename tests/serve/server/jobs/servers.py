@@ -56,9 +56,9 @@ def urls(text: str, folder: Path, count: int, **options: Any) -> Iterator[Iterat
     """The base URLs of the servers in turn, without an end.
 
     Args:
-        folder: for the state, if there are several servers.
+        folder: for the state, if there are several servers and `options` names none.
     """
-    if count > 1:
+    if count > 1 and "state" not in options:
         options |= {"state": f"sqlite:{folder / 'state.db'}"}
     with ExitStack() as stack:
         servers = [
