@@ -173,6 +173,11 @@ WORDS += [
         ],
     ),
     (
+        "comma in braces",
+        turn("reply: {text: Hello, world!, split: words}"),
+        ["3:26: turns[0].reply: unknown key 'world!'; a text with a comma in { } needs quotes"],
+    ),
+    (
         "finish of an API",
         turn("{reply: hi, finish: end_turn}"),
         [

@@ -341,7 +341,10 @@ def unknown(node: Mapping, key: str, findings: Findings, table: Iterable[str]) -
     if findings.full:
         return None
     table = tuple(table)
-    hint = advise(key, table) or f"known here: {', '.join(table)}"
+    hint = advise(key, table)
+    if not hint and is_null(node.entries[key]):
+        hint = "a text with a comma in { } needs quotes"  # {text: Hello, world!}
+    hint = hint or f"known here: {', '.join(table)}"
     findings.add(node, f"unknown key {excerpt(key)!r}; {hint}", node.keys[key])
     return next(iter(similar_names(key.lower(), table)), None)
 
