@@ -642,8 +642,18 @@ class MockSession:
             mistakes = self.verdict(cut_short).mistakes
         except MockLLMError as error:
             mistakes = (f"the requests cannot be judged: {error}",)
-        lines = [f"mockllm: {mistake}" for mistake in mistakes]
+        lines = [f"mockllm: {mistake}" for mistake in (*mistakes, *self._doubtful_texts())]
         return "\n".join([*lines, "", exchanges]) if lines else exchanges
+
+    def _doubtful_texts(self) -> Iterator[str]:
+        """Replies with braces that are sent as they stand, which may be why the test failed."""
+        from mockllm.scenario.check import similar_to_templates
+
+        before = 1
+        for scenario in self._replies.scenarios:
+            for (_, index, *_), message in similar_to_templates(scenario):
+                yield f"reply {before + int(index)} {message}"
+            before += len(scenario.turns)
 
     def format_exchanges(self) -> str:
         """The exchanges so far as text, for reports."""

@@ -84,3 +84,25 @@ def test_automatic_answers_stand_behind_replies(run) -> None:
     )
     result.assert_outcomes(passed=2, failed=1)
     assert "request 1 matches nothing" in result.stdout.str()
+
+
+def test_braces_that_are_sent_as_they_stand_are_a_remark_of_a_failure(run) -> None:
+    """A test that fails over a text with `{{ }}` says that it was no template."""
+    result = run(
+        """
+        from client import reply_to
+
+        def test_it(mockllm_session):
+            mockllm_session.reply("You said {{ request.user }}")
+            assert reply_to("hi") == "You said hi"
+
+        def test_meant(mockllm_session):
+            mockllm_session.reply("You said {{ request.user }}")
+            assert "{{" in reply_to("hi")
+        """
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    printed = result.stdout.str()
+    assert (
+        printed.count("mockllm: reply 1 has '{{ request.user }}', which is sent as it stands") == 1
+    )
