@@ -270,6 +270,15 @@ def _turn(
     yield from _gates(path, turn)
     for number, attempt in enumerate(turn.attempts):
         yield from _gates((*path, "attempts", number), attempt)
+    elsewhere = [((*path, "attempts", at), tried.usage) for at, tried in enumerate(turn.attempts)]
+    if turn.expect is not None:
+        elsewhere.append(((*path, "expect"), turn.expect.usage))
+    if turn.recorded is not None:  # whose tape has counts of its own
+        elsewhere.append((path, turn.usage))
+    for place, usage in elsewhere:
+        if usage is not None and usage.cached == "prefix":
+            message = "must be a number: 'prefix' is for turns alone, which are not recorded"
+            yield (*place, "usage", "cached"), message
     if turn.stop_sequence is not None and turn.finish not in (None, "stop"):
         yield (*path, "stop_sequence"), f"ends an answer whose finish is stop, not {turn.finish}"
     for place, expect in _conditions(path, turn):

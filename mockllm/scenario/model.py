@@ -163,13 +163,13 @@ class ToolSpec:
 @record
 class UsageSpec:
     """Token counts. None is counted from the text by a fixed rule
-    (`mockllm.play.replay.compilation.resolve`). With `sent` False (`usage: none`) the answer has no
-    usage."""
+    (`mockllm.play.replay.compilation.resolve`). `cached` may be `prefix`: what earlier requests of
+    the session had begun with. With `sent` False (`usage: none`) the answer has no usage."""
 
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None
-    cached: int | None = None
+    cached: int | Literal["prefix"] | None = None
     cache_written: int | None = None
     sent: bool = True
 

@@ -351,7 +351,7 @@ class MockSession:
         finish: str | None = None,
         finish_raw: str | None = None,
         stop_sequence: str | None = None,
-        usage: Mapping[str, int] | str | None = None,
+        usage: Mapping[str, int | str] | str | None = None,
         obey: Sequence[str] | None = None,
         timing: Mapping[str, Any] | None = None,
         request: Mapping[str, Any] | None = None,

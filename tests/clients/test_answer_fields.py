@@ -25,6 +25,11 @@ turns:
     usage: {input: 2100, output: 6, cached: 1024, cache_written: 1000}
     repeat: true
 ---
+scenario: long-manual
+match: {user: manual}
+defaults: {usage: {cached: prefix}}
+turns: [{reply: {text: It is long.}, repeat: true}]
+---
 scenario: cheap
 match: {user: in flex}
 turns:
@@ -100,6 +105,35 @@ def test_cached_tokens_of_chat(client):
         details = usage.prompt_tokens_details
         assert (usage.prompt_tokens, usage.total_tokens) == (2100, 2106)
         assert (details.cached_tokens, details.cache_write_tokens) == (1024, 1000)
+
+
+MANUAL = "The manual: " + "x" * 4788
+
+
+def test_a_common_prefix_of_chat(client):
+    """A system prompt is cached from the second request on, whatever the user asks."""
+    found = []
+    for text in ("manual, page 1?", "manual, page 2?"):
+        messages = [{"role": "system", "content": MANUAL}, *asked(text)]
+        usage = client.chat.completions.create(model="m", messages=messages).usage
+        found.append((usage.prompt_tokens, usage.prompt_tokens_details.cached_tokens))
+    assert found == [(1204, 0), (1204, 1152)]
+
+
+def test_a_common_prefix_of_anthropic(claude):
+    """What `cache_control` marks is written by the first request, and read by the next one."""
+    mark = {"type": "ephemeral"}
+    found = []
+    for text in ("manual, page 1?", "manual, page 2?"):
+        usage = claude.messages.create(
+            model="m",
+            max_tokens=9,
+            system=[{"type": "text", "text": MANUAL, "cache_control": mark}],
+            messages=asked(text),
+        ).usage
+        read, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
+        found.append((usage.input_tokens, read, written))
+    assert found == [(4, 0, 1200), (4, 1200, 0)]
 
 
 def test_cached_tokens_of_responses(client):

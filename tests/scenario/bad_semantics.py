@@ -128,6 +128,17 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "prefix elsewhere",
+        turn(
+            "{reply: {text: a}, attempts: [{usage: {cached: prefix}, reply: {text: b}}],"
+            " expect: {usage: {cached: prefix}}}"
+        ),
+        [
+            "3:52: turns[0].attempts[0].usage.cached: must be a number: 'prefix' is for turns alone, which are not recorded",
+            "3:106: turns[0].expect.usage.cached: must be a number: 'prefix' is for turns alone, which are not recorded",
+        ],
+    ),
+    (
         "late first frame",
         turn("{reply: [{text: a}, {frame: {comment: x}, api: chat, first: true}]}"),
         [

@@ -431,6 +431,13 @@ TURNS: list[Row] = [
         ],
     ),
     (
+        "cached",
+        turn("{reply: {text: a}, usage: {cached: some}}"),
+        [
+            "3:40: turns[0].usage.cached: must be prefix, got some",
+        ],
+    ),
+    (
         "extra item",
         turn("{reply: {text: a}, extra: {responses: {item: {a: 1}}, anthropic: {item: {a: 1}}}}"),
         [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from mockllm.core.request import Request
@@ -17,8 +18,9 @@ from mockllm.play.replay.jobs import begin_background
 from mockllm.play.replay.latency.schedule import Draw, Pace
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.model import TurnSpec
-from mockllm.wire.protocols.base import WireProtocol, counted_tokens
+from mockllm.scenario.model import TurnSpec, UsageSpec
+from mockllm.wire.protocols.base import WireProtocol, counted_tokens, prompt_parts
+from mockllm.wire.protocols.records import PromptPart
 
 if TYPE_CHECKING:
     from mockllm.play.replay.compilation.tape_player import RecordedAnswer
@@ -35,6 +37,7 @@ class Decision:
         faults: those that a header of the request names; the turn's own are in `spec`, too.
         on_socket: whether the answer goes over a WebSocket.
         drawn: by the number of the form, the decisions for the entries of the turn's `one_of`.
+        counts_prefix: whether its usage has the tokens of a common prefix (`cached: prefix`).
     """
 
     request: Request
@@ -47,6 +50,13 @@ class Decision:
     on_socket: bool = False
     answered: Answered | None = None
     drawn: dict[int, Decision] = field(default_factory=dict)
+    counts_prefix: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        usages = (self.spec.usage, self.selection.scenario.defaults.usage)
+        cached = (usage.cached for usage in usages if usage is not None)
+        stated = next((count for count in cached if count is not None), None)
+        self.counts_prefix = stated == "prefix" and self.spec.http is None
 
 
 def for_request(decision: Decision) -> Decision:
@@ -95,6 +105,57 @@ def draw(decision: Decision, body: bytes, attempt: int, session: Session) -> Dec
             replace(decision, selection=chosen, spec=turn, answered=None, drawn={})
         )
     return decision.drawn[form]
+
+
+# https://platform.openai.com/docs/guides/prompt-caching
+# https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+_LEAST_CACHED = 1024
+_CACHED_STEP = 128
+
+
+def with_prefix_counted(decision: Decision, protocol: WireProtocol, session: Session) -> Decision:
+    """The decision with the tokens that are in the cache: a prompt as far as an earlier request of
+    the session with `cached: prefix` began with it, too. Afterwards this one is in it."""
+    request, scenario = decision.request, decision.selection.scenario
+    marked = protocol.client.marked_parts
+    parts = prompt_parts(request) if marked is None else marked(request.body)
+    kept = [n for n, part in enumerate(parts) if marked is None or part.marked]
+    counters = _prefix_counters(request, parts[: kept[-1] + 1] if kept else [])
+    session.expect((), counters)  # of shared state, all at once
+    known = [session.add_to(counter, 0) > 0 for counter in counters]
+    for n in kept:
+        if not known[n]:
+            session.add_to(counters[n])
+    ends = list(accumulate(part.tokens for part in parts))
+    cached = max((end for end, was_there in zip(ends, known, strict=False) if was_there), default=0)
+    cached = cached if cached >= _LEAST_CACHED else 0
+    written = 0
+    if marked is None:
+        cached -= cached % _CACHED_STEP
+    elif kept and ends[kept[-1]] >= _LEAST_CACHED:
+        written = ends[kept[-1]] - cached
+    default = scenario.defaults.usage or UsageSpec()
+    usage = decision.spec.usage or default
+    inputs = (count for count in (usage.input, default.input) if count is not None)
+    usage = replace(
+        usage,
+        input=next(inputs, max(1, *ends[-1:])),
+        cached=cached,
+        cache_written=written if usage.cache_written is None else usage.cache_written,
+    )
+    spec = replace(decision.spec, usage=usage, branches=())
+    counted = decision.selection.playing(spec, usage)
+    return replace(decision, selection=counted, spec=spec, answered=None)
+
+
+def _prefix_counters(request: Request, parts: Iterable[PromptPart]) -> list[str]:
+    """The counters of a session for the beginnings of a prompt, each a part longer."""
+    digest = sha256(f"{request.api} {request.model}".encode("utf-8", "surrogatepass"))
+    counters = []
+    for part in parts:
+        digest.update(sha256(part.text.encode("utf-8", "surrogatepass")).digest())
+        counters.append(f"cache {digest.hexdigest()[:32]}")
+    return counters
 
 
 RequestKey = tuple[str | bytes | None, ...]

@@ -28,6 +28,7 @@ from mockllm.play.replay.decision import (
     attempt_answer,
     draw,
     for_request,
+    with_prefix_counted,
 )
 from mockllm.play.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.play.replay.latency.schedule import NO_LATENCY, Draw, LatencyPlan
@@ -227,6 +228,8 @@ class Player:
         session = call.session
         if decision.spec.one_of:
             decision = draw(decision, call.body, attempt, session)
+        if decision.counts_prefix:
+            decision = with_prefix_counted(decision, call.protocol, session)
         selection = decision.selection
         repeated = False
         if selection.scenario.turns[selection.index].recorded is not None:

@@ -105,7 +105,18 @@ _REMOVED: Any = object()
 """The null with which a variant removes a key of its turn."""
 _NO_API: Any = ""
 
-_USAGE = table("usage")
+_MOST_TOKENS = PROPERTIES["usage"]["input"]["maximum"]
+_tokens = integer(0, _MOST_TOKENS)
+
+
+def _cached(node: Node, findings: Findings) -> Any:
+    """A count, or `prefix`."""
+    if isinstance(node, Scalar) and type(scalar(node)) is not int:
+        return choice("prefix")(node, findings)
+    return _tokens(node, findings)
+
+
+_USAGE = table("usage", cached=_cached)
 _mapped_usage = record(m.UsageSpec, _USAGE)
 
 

@@ -17,13 +17,14 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mockllm.core.errors import RequestError, WireError
 from mockllm.core.events import Event, Frame, LineEnd, RefusalDelta, StreamError, TextDelta, Token
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
-from mockllm.core.request import Request
+from mockllm.core.request import Message, Request
 from mockllm.core.seeded import derive_int
 from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import TokenUsage, Turn
@@ -40,6 +41,7 @@ from mockllm.wire.protocols.records import (
     Fields,
     Json,
     Normalisation,
+    PromptPart,
     SdkTypes,
     ServiceError,
     StoredAnswers,
@@ -452,12 +454,28 @@ def looked_up_model(lookup: Lookup) -> tuple[str, bool]:
 
 def counted_tokens(request: Request) -> int:
     """The tokens of a request: of its messages, calls, results and tools."""
-    texts = [message.text for message in request.messages]
-    for message in request.messages:
-        texts += [text for call in message.calls for text in (call.name, call.arguments)]
-    for tool in request.tools:
-        texts += [tool.name, tool.description, dumps(tool.parameters)]
-    return sum(map(tokens, texts))
+    texts = [_tool_texts(request), *map(_texts, request.messages)]
+    return sum(map(tokens, chain.from_iterable(texts)))
+
+
+def prompt_parts(request: Request) -> list[PromptPart]:
+    """The prompt of a request: its tools, then each message."""
+    tools = _tool_texts(request)
+    parts = [PromptPart(repr(tools), sum(map(tokens, tools)))]
+    parts += [
+        PromptPart(repr(message), sum(map(tokens, _texts(message)))) for message in request.messages
+    ]
+    return parts
+
+
+def _tool_texts(request: Request) -> list[str]:
+    pairs = [(tool.name, tool.description, dumps(tool.parameters)) for tool in request.tools]
+    return list(chain.from_iterable(pairs))
+
+
+def _texts(message: Message) -> list[str]:
+    calls = chain.from_iterable((call.name, call.arguments) for call in message.calls)
+    return [message.text, *calls]
 
 
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")

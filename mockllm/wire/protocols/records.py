@@ -79,6 +79,8 @@ class ClientRequests:
         image_mistake: the same of the images that the model made in that turn, whatever follows.
         features: what requests may say besides, by names that APIs with the same have in common.
         further_headers: headers that a client may send besides, and that change the answer.
+        marked_parts: the prompt in a body, of which clients mark what is to be cached; None: the
+            service caches by itself.
     """
 
     write: Callable[[Request, Parameters], Json]
@@ -101,6 +103,7 @@ class ClientRequests:
     image_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None
     features: Mapping[str, Feature] = field(default_factory=dict)
     further_headers: Mapping[str, str] = field(default_factory=dict)
+    marked_parts: Callable[[Fields], list[PromptPart]] | None = None
 
     def path_of(self, model: str, *, stream: bool = True) -> str:
         """The path and query of a request for an answer of a model."""
@@ -303,6 +306,21 @@ class FieldNames:
     labels: frozenset[str] = frozenset()
     opaque: frozenset[str] = frozenset()
     item_ids: frozenset[str] = frozenset()
+
+
+@record
+class PromptPart:
+    """A part of a prompt, in the order in which services cache it.
+
+    Args:
+        text: must be the same in a later request for the part to be found again.
+        tokens: how many it counts as.
+        marked: whether the client asks that the prompt up to here is cached.
+    """
+
+    text: str
+    tokens: int
+    marked: bool = False
 
 
 @record

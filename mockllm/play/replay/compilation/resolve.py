@@ -382,9 +382,9 @@ def usage(
 
     def count(name: str) -> int | None:
         for usage in (written, default):
-            value: int | None = None if usage is None else getattr(usage, name)
+            value = None if usage is None else getattr(usage, name)
             if value is not None:
-                return value
+                return 0 if value == "prefix" else int(value)  # of a first request
         return None
 
     reasoning = count("reasoning")

@@ -12,9 +12,11 @@ from dataclasses import replace
 
 from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
 from mockllm.core.text import display
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import Opaque, Part, Reasoning, Turn
 from mockllm.wire.protocols.anthropic_messages.blocks import signature_of
-from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
+from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json, PromptPart
 from mockllm.wire.protocols.values import array, json_object, mapping, objects, string, tool_schema
 from mockllm.wire.protocols.writing import (
     arguments_value,
@@ -74,6 +76,37 @@ def _parameters(body: Fields) -> Parameters:
     marks = sum("cache_control" in block for block in _all_blocks(body))
     found = read_parameters(_NAMES, body.get)
     return replace(found, parallel_calls=parallel, cache_marks=marks)
+
+
+def _marked_parts(body: Fields) -> list[PromptPart]:
+    """The tools, the system prompt and the blocks of the messages. A mark of the whole body is one
+    of its last block."""
+    parts = [_part("tool", tool) for tool in objects(body.get("tools"))]
+    parts += [_part("system", block) for block in _content_blocks(body.get("system"))]
+    for message in objects(body.get("messages")):
+        role = string(message.get("role"))
+        parts += [_part(role, block) for block in _content_blocks(message.get("content"))]
+    if parts and "cache_control" in body:
+        parts[-1] = replace(parts[-1], marked=True)
+    return parts
+
+
+def _content_blocks(content: object) -> list[Json]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
+
+
+def _part(role: str, block: Json) -> PromptPart:
+    plain = _without_marks(block)
+    text = plain.get("text")
+    counted = text if isinstance(text, str) else dumps(plain)
+    return PromptPart(dumps([role, plain]), tokens(counted), marked=plain != block)
+
+
+def _without_marks(block: Json) -> Json:
+    plain = {key: value for key, value in block.items() if key != "cache_control"}
+    if isinstance(plain.get("content"), list):  # of the result of a tool
+        plain["content"] = [_without_marks(inner) for inner in objects(plain["content"])]
+    return plain
 
 
 def _all_blocks(body: Fields) -> Iterator[Fields]:
@@ -276,6 +309,7 @@ CLIENT = ClientRequests(
     stream_field="stream",
     arguments_are_values=True,
     opaque_mistake=_opaque_mistake,
+    marked_parts=_marked_parts,
     features={
         "end user": field_feature("metadata", "user_id"),
         "strict tools": strict_tools(),

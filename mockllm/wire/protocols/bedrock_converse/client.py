@@ -14,9 +14,10 @@ from itertools import groupby
 
 from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
 from mockllm.core.text import display
+from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import Opaque, Part, Reasoning, Turn
 from mockllm.wire.protocols.base import dumps
-from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json
+from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json, PromptPart
 from mockllm.wire.protocols.values import json_object, mapping, objects, string, tool_schema
 from mockllm.wire.protocols.writing import (
     arguments_value,
@@ -72,6 +73,25 @@ def _parameters(body: Fields) -> Parameters:
     marks = sum("cachePoint" in block for block in _all_blocks(body))
     found = read_parameters(_NAMES, mapping(body.get("inferenceConfig")).get)
     return replace(found, cache_marks=marks)
+
+
+def _marked_parts(body: Fields) -> list[PromptPart]:
+    """The tools, the system prompt and the blocks of the messages; a `cachePoint` marks what is
+    before it."""
+    blocks = [("tool", tool) for tool in objects(mapping(body.get("toolConfig")).get("tools"))]
+    blocks += [("system", block) for block in objects(body.get("system"))]
+    for message in objects(body.get("messages")):
+        role = string(message.get("role"))
+        blocks += [(role, block) for block in objects(message.get("content"))]
+    parts: list[PromptPart] = []
+    for role, block in blocks:
+        if "cachePoint" not in block:
+            text = block.get("text")
+            counted = text if isinstance(text, str) else dumps(block)
+            parts.append(PromptPart(dumps([role, block]), tokens(counted)))
+        elif parts:
+            parts[-1] = replace(parts[-1], marked=True)
+    return parts
 
 
 def _all_blocks(body: Fields) -> Iterator[Fields]:
@@ -259,6 +279,7 @@ CLIENT = ClientRequests(
     tool_fields=("toolConfig",),
     arguments_are_values=True,
     opaque_mistake=_opaque_mistake,
+    marked_parts=_marked_parts,
     features={
         "metadata": field_feature("requestMetadata"),
         "signatures": Feature(_put_reasoning, _reasoning_texts, "claude"),

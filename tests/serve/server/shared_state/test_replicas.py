@@ -42,6 +42,16 @@ def test_attempts_begin_again(state: str) -> None:
         assert [servers.chat("hello").status for _ in range(7)] == [429, 503, 200] * 2 + [429]
 
 
+def test_prefixes_are_counted_over_all_servers(state: str) -> None:
+    """What one server answered is in the cache of the next one."""
+    text = "scenario: a\nmatch: {user: long}\nturns:\n"
+    text += "  - {reply: ok, usage: {cached: prefix}, repeat: true}\n"
+    with replicas(text, state) as servers:
+        usages = [servers.chat("long" * 1200).body["usage"] for _ in range(3)]
+        found = [usage["prompt_tokens_details"]["cached_tokens"] for usage in usages]
+        assert found == [0, 1152, 1152]
+
+
 def test_polls_are_counted_over_all_servers(state: str) -> None:
     """A job is pending for its polls, whichever server gets them; a later one begins anew."""
     job = SCENARIOS.replace(
