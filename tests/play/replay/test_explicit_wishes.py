@@ -135,7 +135,7 @@ SAMPLES: dict[tuple[str, str], tuple[str, str]] = {
             f"reply: {TEXT}",
             f"reply: {TEXT}, extra: {{API: {{{place}: {{x: 1}}}}}}",
         )
-        for place in ("message", "content", "text")
+        for place in ("message", "content", "text", "finish", "end")
     },
     ("extra", "reasoning"): (
         f"reply: [{{reasoning: hm}}, {TEXT}]",
