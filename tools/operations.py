@@ -136,6 +136,17 @@ def _google() -> Iterator[Operation]:
                     method = (_text(call.args[0]) or "post").upper()
                     place = f"{module}.{function.name.lstrip('_')}"
                     yield Operation("google-genai", place, method, _filled(module, texts[-1]))
+    for module, tree in _modules("google.genai", "_gaos", "*.py"):
+        for _, function in _methods(tree):
+            for name, call in _calls(function):
+                method = _keyword(call, "method") if name == "_build_request" else None
+                if method is not None:
+                    paths = (word.value for word in call.keywords if word.arg == "path")
+                    path = next(filter(None, map(_raw, paths))).removeprefix("/{api_version}")
+                    place = f"{module}.{function.name}"
+                    yield Operation(
+                        "google-genai", place, method, _filled(module, path.lstrip("/"))
+                    )
 
 
 def _raw(node: ast.expr) -> str | None:

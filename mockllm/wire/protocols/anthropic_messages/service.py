@@ -232,7 +232,7 @@ def page(ids: list[str], target: Target, show: Callable[[str], Json]) -> Json:
 
 
 def limit_of(text: str) -> int:
-    """How many objects a page has."""
+    """The number of objects of a page, from the `limit` of a query."""
     if text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= 1000:
         return int(text)
     raise RequestError(
