@@ -144,8 +144,14 @@ export function gate(name: string, options?: GateOptions): Part;
 /** One server-sent event that is sent verbatim over one API. */
 export function frame(api: string, fields: FrameFields, options?: FrameOptions): Part;
 
+/** A part or an event of one API, as it is sent. */
+export interface NativeValue {
+  readonly type: string;
+  readonly [key: string]: unknown;
+}
+
 /** A part that only one API has, in the form of that API: an object with its `type`. */
-export function native(api: string, value: { readonly type: string } & Record<string, unknown>): Part;
+export function native(api: string, value: NativeValue): Part;
 
 /** An error inside the stream, which ends it. */
 export function error(message?: string, options?: StreamErrorOptions): Part;
