@@ -67,7 +67,7 @@ def _advice(key: str, known: list[str]) -> str:
 
 
 def explain_name(name: str, known: list[str]) -> str:
-    """What to do about a name that a session does not have, as the rest of a message."""
+    """Advice about a name that a session does not have, as the rest of a message."""
     if name.startswith("assert_"):
         return f"; {_JUDGED}"
     if name in _WORDS:
