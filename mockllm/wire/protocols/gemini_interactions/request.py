@@ -29,9 +29,11 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         _check(body)
     config = mapping(body.get("generation_config"))
     history, system = messages(body.get("input")), string(body.get("system_instruction"))
+    previous = string(body.get(PREVIOUS))
+    if previous and history and history[0] == Message("assistant"):
+        history.pop(0)  # ADK sends the thoughts of the earlier answer again, with the results
     if system:
         history.insert(0, Message("system", system))
-    previous = string(body.get(PREVIOUS))
     functions = [tool for tool in objects(body.get("tools")) if tool.get("type") == "function"]
     return Request(
         API,
