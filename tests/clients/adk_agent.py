@@ -38,10 +38,13 @@ async def run(url: str, *, streamed: bool) -> dict[str, object]:
     ):
         if event.partial:
             continue
-        for part in (event.content and event.content.parts) or ():
-            if part.function_call:
-                calls.append([part.function_call.name, part.function_call.args])
-            text = part.text or text
+        parts = (event.content and event.content.parts) or ()
+        calls += [
+            [part.function_call.name, part.function_call.args]
+            for part in parts
+            if part.function_call
+        ]
+        text = "".join(part.text for part in parts if part.text and not part.thought)
     return {"calls": calls, "text": text}
 
 

@@ -30,8 +30,8 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
     config = mapping(body.get("generation_config"))
     history, system = messages(body.get("input")), string(body.get("system_instruction"))
     previous = string(body.get(PREVIOUS))
-    if previous and history and history[0] == Message("assistant"):
-        history.pop(0)  # ADK sends the thoughts of the earlier answer again, with the results
+    if previous and history and history[0].role == "assistant":
+        history.pop(0)  # ADK sends thoughts of the earlier answer again, streamed ones as text
     if system:
         history.insert(0, Message("system", system))
     functions = [tool for tool in objects(body.get("tools")) if tool.get("type") == "function"]
