@@ -206,7 +206,7 @@ def options(request: Request) -> Options:
 
 
 def _partial_images(tools: object) -> int:
-    """The number of images before the finished one that are asked for; the service sends up to 3."""
+    """The number of images wanted before the finished one; the service sends up to 3."""
     counts = [tool.get("partial_images") for tool in objects(tools)]
     asked = [count for count in counts if type(count) is int and 0 <= count <= 3]
     return max(asked, default=0)
