@@ -19,7 +19,10 @@ from tests.conformance.gateways.serving import Gateways, running
 DEADLINE = 4.0
 """Seconds after which a gateway lets a client wait for ever. The slowest case takes 1.3 s."""
 
-PASSED = ("chat", "responses", "anthropic", "gemini", "bedrock", "ollama", "cohere", "completions")
+PASSED = (
+    *("chat", "responses", "anthropic", "gemini", "interactions", "bedrock", "ollama", "cohere"),
+    "completions",
+)
 
 
 @pytest.fixture(scope="module")
