@@ -75,7 +75,9 @@ class InteractionsAccumulator:
             return None
         value = mapping(payload)
         index = count(value.get("index"))
-        # The event line only repeats the type in the JSON, and may be missing.
+        # The event line only repeats the type in the JSON, and may be missing
+        # (`ia-no-event-lines`); events, steps and deltas of new types change nothing
+        # (`ia-unknown-types`).
         match string(value.get("event_type")):
             case "interaction.created":
                 self._identify(mapping(value.get("interaction")))
@@ -88,7 +90,8 @@ class InteractionsAccumulator:
             case "interaction.completed":
                 self._completed(mapping(value.get("interaction")))
             case _ if value.get("error"):
-                # Also without a type, from a server before the service (`ia-front-end-error`).
+                # As an event (`ia-error-event`), or without a type, from a server before the
+                # service (`ia-front-end-error`).
                 self._answer.fail(error_message(value.get("error")))
         return self._answer.delta()
 
@@ -106,7 +109,7 @@ class InteractionsAccumulator:
 
     def close(self) -> None:
         """Ends the input. A stream that ends early looks like one that is complete, but for its
-        last event (`ia-cut`)."""
+        last event (`ia-cut`); the marker behind that may be missing (`ia-no-done`)."""
         self._answer.close()
 
     # The interaction
@@ -186,7 +189,8 @@ class InteractionsAccumulator:
         self._answer.keep(step.signature)
         if step.call is not None and not step.call.closed:
             # Arguments in deltas take precedence over those in the start
-            # (`ia-arguments-in-start`). A call without either has no arguments.
+            # (`ia-arguments-in-start`). A call without either has no arguments, and neither has
+            # one with a delta of `{}` (`ia-zero-arg`).
             step.call.replace_arguments(step.call.arguments or step.initial_arguments)
             self._answer.surface(step.call)
 

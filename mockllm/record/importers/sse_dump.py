@@ -117,8 +117,9 @@ def _as_stream(body: bytes, protocol: WireProtocol) -> bytes:
     if text is None or LINES.match(body) is None or "ndjson" in carriers:
         return body
     values = [line for line in text.split("\n") if line.strip()]
+    named = protocol.events.type_path
     frames = [
-        Frame(value, event=string((json_object(value) or {}).get("type")) or None)
+        Frame(value, event=string((json_object(value) or {}).get(named)) or None)
         for value in values
     ]
     if protocol.end_data and protocol.end_data not in values:

@@ -262,6 +262,7 @@ class StreamEvents:
             All content of the answer comes before it.
         map_text: applies a function to every string of an event that is text, reasoning or refusal
             of the model. The event is any JSON value, or a string that is not JSON.
+        type_path: the field with the name of an event, where events have names.
         id_path, model_path: the fields with the id and the model of the answer, their keys joined
             by dots; "" if no event has them.
         finish_path: in the same form, the field of the last event that says how the answer ended,
@@ -277,6 +278,7 @@ class StreamEvents:
 
     is_end: Callable[[Fields], bool]
     map_text: Callable[[Any, Callable[[str], str]], Any]
+    type_path: str = "type"
     id_path: str = ""
     model_path: str = ""
     finish_path: str = ""

@@ -57,6 +57,7 @@ PROTOCOL = WireProtocol(
         map_text=mapped_text(
             lambda name, _: name == "text", frozenset({"annotations", "arguments", "result"})
         ),
+        type_path="event_type",
         id_path="interaction.id",
         model_path="interaction.model",
         mistakes=mistakes,

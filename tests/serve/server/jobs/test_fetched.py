@@ -70,6 +70,12 @@ JOBS = {
         "/v1/responses/{0}",
         "/v1/responses/{0}/cancel",
     ),
+    "interactions in the background": Job(
+        _post("/v1beta/interactions", model="m", input="hello", background=True),
+        "/v1beta/interactions/{0}",
+        "/v1beta/interactions/{0}",
+        "/v1beta/interactions/{0}/cancel",
+    ),
     "batches of chat": Job(
         _upload, "/v1/batches/{0}", "/v1/files/{1}/content", "/v1/batches/{0}/cancel",
         output="output_file_id",
@@ -104,6 +110,7 @@ def server() -> Iterator[ServerThread]:
 
 
 _KEYS = {
+    "interactions in the background": {"x-goog-api-key": "k"},
     "batches of anthropic": {"anthropic-version": "2023-06-01", "x-api-key": "k"},
     "batches of gemini": {"x-goog-api-key": "k"},
 }
