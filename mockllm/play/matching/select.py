@@ -68,7 +68,7 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
     referenced = _referenced_position(served, request, history)
     if named is not None:
         if referenced is not None and referenced[0].name == named.name:
-            return _selection(named, referenced[1], 0, continued=True)
+            return _selection(*referenced, 0, continued=True)
         start, way, position = search.named_position(named)
         return _selection(way, position, start, continued=referenced is not None)
     if referenced is not None:
