@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.native import native_event
 from mockllm.wire.protocols.openai_responses import API
 from mockllm.wire.protocols.openai_responses.items import (
     ITEM,
@@ -19,6 +20,7 @@ from mockllm.wire.protocols.openai_responses.items import (
     IncomingPart,
     whole_number,
 )
+from mockllm.wire.protocols.openai_responses.native import NATIVE
 from mockllm.wire.protocols.openai_responses.parts import KINDS, PartType
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import array, mapping, string
@@ -105,7 +107,9 @@ class Assembly:
             self._hosted |= {index, string(mapping(value.get("item")).get("id"))} - {None, ""}
         self._last_key = max(self._last_key, key)
         self._raws += 1
-        return ev.Raw(key + self._raws, API, frame)
+        unnumbered = {name: item for name, item in value.items() if name != "sequence_number"}
+        native = native_event(key + self._raws, API, unnumbered, NATIVE)
+        return native or ev.Raw(key + self._raws, API, frame)
 
     def read_output(self, output: object) -> Iterator[ev.Event]:
         """The events of what only the final `output` has, and of the ends of all items."""

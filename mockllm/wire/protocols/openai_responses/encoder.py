@@ -258,7 +258,10 @@ class Encoder:
     def _raw(self, event: ev.Raw) -> list[Frame]:
         if event.api != API:
             return []
-        number = (json_object(event.frame.data) or {}).get("sequence_number")
+        value = json_object(event.frame.data) or {}
+        if event.native:
+            return [self._frame(**value)]
+        number = value.get("sequence_number")
         if type(number) is int and number >= self._next:
             self._next = number + 1
         return [event.frame]

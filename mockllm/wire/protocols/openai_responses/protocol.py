@@ -10,6 +10,7 @@ from mockllm.wire.protocols.openai_responses.client import CLIENT
 from mockllm.wire.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.wire.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.wire.protocols.openai_responses.form import mistakes
+from mockllm.wire.protocols.openai_responses.native import NATIVE
 from mockllm.wire.protocols.openai_responses.objects import (
     Options,
     response_id,
@@ -125,6 +126,7 @@ PROTOCOL = WireProtocol(
     },
     socket=ResponsesConversation,
     exchanges=recorded_exchanges,
+    native=NATIVE,
     sdk=records.SdkTypes(
         "openai", "openai.types.responses:ResponseStreamEvent", "openai.types.responses:Response"
     ),
