@@ -34,6 +34,7 @@ The types of each official SDK list the events, parts, fields and enumeration va
 For each of them this page names a case of the checking kit that plays it, or the reason why none
 does. A test fails for an item without both. Where several cases play an item, the first one is
 named, and cases without a quirk come first. A field counts as played where its value is not null.
+`python -m tools.unions` compares these types, those of betas and of bodies too, with the encoders.
 
 How to read an item:
 
