@@ -12,8 +12,8 @@ from mockllm.core.turn import Opaque, Text, TokenUsage, Turn
 from mockllm.record.recording.drafting.turns import unresolve
 from mockllm.scenario.part_model import NativePart
 from mockllm.wire.protocols.base import Reply
-from mockllm.wire.protocols.openai_responses.native import NATIVE
 from mockllm.wire.protocols.openai_responses.objects import Options
+from mockllm.wire.protocols.openai_responses.parts import NATIVE
 from mockllm.wire.protocols.openai_responses.protocol import PROTOCOL
 from tests.wire.protocols.streams import encoded, read, untimed
 

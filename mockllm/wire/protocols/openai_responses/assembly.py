@@ -20,8 +20,7 @@ from mockllm.wire.protocols.openai_responses.items import (
     IncomingPart,
     whole_number,
 )
-from mockllm.wire.protocols.openai_responses.native import NATIVE
-from mockllm.wire.protocols.openai_responses.parts import KINDS, PartType
+from mockllm.wire.protocols.openai_responses.parts import KINDS, NATIVE, PartType
 from mockllm.wire.protocols.records import Fields
 from mockllm.wire.protocols.values import array, mapping, string
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mockllm.wire.protocols.native import Shape, keys, text
 from mockllm.wire.protocols.openai_responses.server_tools import SERVER_TOOLS
 
 
@@ -73,3 +74,16 @@ CONTENT_PARTS = {
 
 KINDS = frozenset({"message", "reasoning", *CALLS, *SERVER_TOOLS})
 """The types of items that have neutral parts; others are kept as frames."""
+
+
+# Parts that only this API has. https://platform.openai.com/docs/api-reference/responses-streaming
+_FRAGMENT, _END = keys({"delta": text}), keys({})
+
+NATIVE: dict[str, Shape] = {
+    "response.audio.delta": _FRAGMENT,
+    "response.audio.done": _END,
+    "response.audio.transcript.delta": _FRAGMENT,
+    "response.audio.transcript.done": _END,
+}
+"""The shapes of the events of sound, by their types; the encoder numbers them. No item holds what
+they say, so a body has none."""

@@ -10,12 +10,12 @@ from mockllm.wire.protocols.openai_responses.client import CLIENT
 from mockllm.wire.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.wire.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.wire.protocols.openai_responses.form import mistakes
-from mockllm.wire.protocols.openai_responses.native import NATIVE
 from mockllm.wire.protocols.openai_responses.objects import (
     Options,
     response_id,
     with_sequence_numbers,
 )
+from mockllm.wire.protocols.openai_responses.parts import NATIVE
 from mockllm.wire.protocols.openai_responses.recorded_socket import recorded_exchanges
 from mockllm.wire.protocols.openai_responses.request import options, parse
 from mockllm.wire.protocols.openai_responses.socket import ResponsesConversation
