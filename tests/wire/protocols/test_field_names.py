@@ -50,9 +50,10 @@ def changed_fields(one, other, name=""):
     return {name} if one != other else set()
 
 
-# Words of the neutral language, and of the files of another program.
+# Words of the neutral language, of the files of another program, and of people who write a scenario
+# in the words of an API.
 NEUTRAL = frozenset({"call_id", "response_id", "service_tier", "tool_name"})
-OTHER_FORMATS = ("aimock.py", "aimock_replies.py", "har.py")
+OTHER_FORMATS = ("aimock.py", "aimock_replies.py", "har.py", "advice.py")
 
 
 def specific_names() -> set[str]:
