@@ -42,7 +42,7 @@ def test_a_recording(program, upstream, tmp_path):
     assert line == f"Recording {', '.join(PROTOCOLS.over_http)} from {upstream.url}"
     assert recorder.line() == f"into {folder}"
     assert chat(recorder.url, "hello")[0] == 200
-    assert re.search(r"chat         -  -        forwarded  200 ", recorder.line_with("forwarded"))
+    assert re.search(r"chat +-  -        forwarded  200 ", recorder.line_with("forwarded"))
     assert recorder.line_with("recorded:").startswith("          recorded: turn 1 of hello")
     recorder.signal()
     code, output, errors = recorder.end()

@@ -25,8 +25,8 @@ turns:
   - reply: {text: one two three, split: words, every: 200ms}
 """
 REQUEST = re.compile(
-    r"\d\d:\d\d:\d\d  chat         hello  turn 1   played     200 +\d+\.\d ms  try 2|"
-    r"\d\d:\d\d:\d\d  chat         hello  turn 1   played     200 +\d+\.\d ms"
+    r"\d\d:\d\d:\d\d  chat +hello  turn 1   played     200 +\d+\.\d ms  try 2|"
+    r"\d\d:\d\d:\d\d  chat +hello  turn 1   played     200 +\d+\.\d ms"
 )
 
 
@@ -61,10 +61,10 @@ def test_a_line_for_each_request(program, folder):
     served = program("serve", folder, "--port", "0").listening()
     served.line_with("OPENAI_BASE_URL")
     assert chat(served.url, "hello")[0] == 200
-    assert REQUEST.fullmatch(served.line_with("chat         "))
+    assert REQUEST.fullmatch(served.line_with("  chat "))
     assert chat(served.url, "goodbye")[0] == 404
     line = served.line()
-    assert re.search(r"chat         -      -        unmatched  404 ", line)
+    assert re.search(r"chat +-      -        unmatched  404 ", line)
     assert "POST /v1/chat/completions  No scenario answers this request" in line
 
 
