@@ -71,7 +71,11 @@ def url(folder: Path) -> Iterator[str]:
 @pytest.fixture
 def page(chromium: Browser, url: str) -> Iterator[Page]:
     """The page of the server of this module, without requests. No test leaves an error there."""
-    httpx.post(f"{url}/_mockllm/sessions/default/reset", timeout=GIVE_UP)
+    control = f"{url}/_mockllm/sessions"
+    for session in httpx.get(control, timeout=GIVE_UP).json()["sessions"]:
+        if session["session"] != "default":
+            httpx.delete(f"{control}/{session['session']}", timeout=GIVE_UP)
+    httpx.post(f"{control}/default/reset", timeout=GIVE_UP)
     chromium.media()
     found = Page(chromium, url)
     found.errors()
