@@ -205,6 +205,27 @@ def test_no_value_breaks_the_server_or_what_is_read_afterwards(api: str, name: s
         assert not failed, "\n".join(failed[:10])
 
 
+@pytest.mark.parametrize(("api", "name"), BODIES)
+def test_an_object_is_there_that_was_made_with_a_slash_at_the_end(api: str, name: str) -> None:
+    first, *later = (
+        BODIES[api, name] if name != "stored completion" else (_BEGIN, *BODIES[api, name])
+    )
+
+    def statuses(end: str) -> list[int]:
+        file = _send(client, "POST", "/v1/files", _FORM, {"content-type": _FORM_TYPE})
+        named = {"file": json.loads(file[1])["id"]}
+        method, target, body = _filled((first[0], first[1] + end, first[2]), named)
+        status, data = _send(client, method, target, body, headers)
+        named["id"] = _id(data)
+        return [status, *(_send(client, *_filled(one, named), headers)[0] for one in later)]
+
+    with ServerThread(list(loads(SCENARIOS)), ServerOptions(fallback=True)) as server:
+        client = http.client.HTTPConnection("127.0.0.1", _port(server), timeout=GIVE_UP)
+        headers = {"content-type": "application/json", **PROTOCOLS[api].client.headers}
+        assert statuses("/") == statuses("")
+        client.close()
+
+
 _UNKNOWN = (("POST", "/v1/uploads/{id}/complete", BODIES["chat", "upload"][1][2]),)
 """Those that name what is not there."""
 

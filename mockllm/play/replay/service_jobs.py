@@ -186,16 +186,17 @@ class SessionJobs:
         return id if kind.named is None else f"{id} {self._session.add_to(_makes_of(id), 0)}"
 
     def find_object(self, kind: ObjectKind, id: str) -> Json | None:
+        """An object as it is now: as it was made, with all changes since."""
         key = self.key_of(kind, id)
         if not id.startswith(kind.prefix) or self.is_deleted(key):
             return None
         made = self._session.answer(key)
         if made is None:
             return None
-        found = _matching(kind, made.received.method, made.path.partition("?")[0])
+        found = _route_of(made, kind)
         if kind.is_answer is None and (found is None or found[0].does != "make"):
             return None
-        state = kind.make(self._call_of(made, id, 0, kind))
+        state = kind.make(self._call_of(made, id, 0, found))
         if state is None:
             return None
         changes = _changes_of(key)
@@ -203,11 +204,10 @@ class SessionJobs:
         self._session.expect(ids, ())
         for number, changed in enumerate(map(self._session.answer, ids), 1):
             if changed is not None:  # one that is counted and not there is being answered
-                sent = self._call_of(changed, id, number, kind)
-                route = _matching(kind, changed.received.method, changed.path.partition("?")[0])
-                assert route is not None
-                assert route[0].change is not None
-                state = route[0].change(state, sent)
+                found = _route_of(changed, kind)
+                assert found is not None
+                assert found[0].change is not None
+                state = found[0].change(state, self._call_of(changed, id, number, found))
         return state
 
     def models(self) -> Sequence[str]:
@@ -238,13 +238,14 @@ class SessionJobs:
                 body = lookups.body_of(recalled, self._call, answer_id)
                 yield recalled.exchange.received.at, body, recalled.request.body
 
-    def _call_of(self, exchange: Exchange, id: str, number: int, kind: ObjectKind) -> JobCall:
-        """The request of an exchange that made or changed an object."""
-        path, _, query = exchange.path.partition("?")
-        found = _matching(kind, exchange.received.method, path)
+    def _call_of(
+        self, exchange: Exchange, id: str, number: int, found: tuple[ObjectRoute, Target] | None
+    ) -> JobCall:
+        """The request of an exchange that made or changed an object, by its route."""
         if exchange.body_size is not None and (found is None or not found[0].takes_any_size):
             raise not_kept_whole(id, exchange)
-        target = Target(query=parse_query(query)) if found is None else found[1]
+        query = parse_query(exchange.path.partition("?")[2])
+        target = Target(query=query) if found is None else found[1]
         made: Fields = {}
         if exchange.scenario is not None:
             lookups = self._player.lookups
@@ -272,7 +273,7 @@ def _makes_of(id: str) -> str:
 
 
 _MOST_ANSWERS = 1000
-"""How many answers are noted of one thing; a journal has no more entries."""
+"""The most answers that are noted of one thing; a journal has no more entries."""
 
 
 def keep_answer(session: Session, of: str, id: str) -> None:
@@ -354,7 +355,7 @@ def find_place(method: str, path: str, owner: str | None = None) -> ObjectEndpoi
     for protocol in PROTOCOLS.values():
         for kind in protocol.objects:
             if owner in (None, protocol.name):
-                found = _matching(kind, method, path.rstrip("/"))
+                found = _matching(kind, method, path)
                 if found is not None and (owner or not kind.is_marked or found[0].is_own):
                     return ObjectEndpoint(protocol, kind, *found)
     return None
@@ -368,10 +369,15 @@ def _end(path: str) -> re.Pattern[str]:
 def _matching(kind: ObjectKind, method: str, path: str) -> tuple[ObjectRoute, Target] | None:
     for route in kind.routes:
         if route.method == method:
-            match = _end(route.path).search(path)
+            match = _end(route.path).search(path.rstrip("/"))
             if match is not None:
                 return route, path_target(match)
     return None
+
+
+def _route_of(exchange: Exchange, kind: ObjectKind) -> tuple[ObjectRoute, Target] | None:
+    """The route and the target of an exchange that made or changed an object."""
+    return _matching(kind, exchange.received.method, exchange.path.partition("?")[0])
 
 
 class SessionWork:
