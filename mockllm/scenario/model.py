@@ -679,6 +679,12 @@ class Scenario:
         """Whether values of the request may stand in the texts of a turn."""
         return self.template if turn.template is None else turn.template
 
+    def counts_prefix(self, turn: TurnSpec) -> bool:
+        """Whether the cached tokens of a turn are those of a prefix (`cached: prefix`)."""
+        usages = (turn.usage, self.defaults.usage)
+        cached = (usage.cached for usage in usages if usage is not None)
+        return next((count for count in cached if count is not None), None) == "prefix"
+
     @property
     def gates(self) -> tuple[str, ...]:
         """The names of its gates."""

@@ -53,10 +53,8 @@ class Decision:
     counts_prefix: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        usages = (self.spec.usage, self.selection.scenario.defaults.usage)
-        cached = (usage.cached for usage in usages if usage is not None)
-        stated = next((count for count in cached if count is not None), None)
-        self.counts_prefix = stated == "prefix" and self.spec.http is None
+        counts = self.selection.scenario.counts_prefix(self.spec)
+        self.counts_prefix = counts and self.spec.http is None
 
 
 def for_request(decision: Decision) -> Decision:

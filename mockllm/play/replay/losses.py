@@ -53,10 +53,7 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
             if spec.is_auto:
                 continue
             turn = resolve(scenario, position, api)
-            if turn.usage is not None and any(
-                usage is not None and usage.cached == "prefix"
-                for usage in (spec.usage, scenario.defaults.usage)
-            ):
+            if turn.usage is not None and scenario.counts_prefix(spec):
                 turn = replace(turn, usage=replace(turn.usage, input=2, cached=1))
             lost = (
                 name
