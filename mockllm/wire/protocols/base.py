@@ -468,6 +468,12 @@ def prompt_parts(request: Request) -> list[PromptPart]:
     return parts
 
 
+def block_part(role: str, block: Json) -> PromptPart:
+    """A block of the prompt in the form of an API, counted by its text."""
+    text = block.get("text")
+    return PromptPart(dumps([role, block]), tokens(text if isinstance(text, str) else dumps(block)))
+
+
 def _tool_texts(request: Request) -> list[str]:
     pairs = [(tool.name, tool.description, dumps(tool.parameters)) for tool in request.tools]
     return list(chain.from_iterable(pairs))

@@ -12,10 +12,9 @@ from dataclasses import replace
 
 from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
 from mockllm.core.text import display
-from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import Opaque, Part, Reasoning, Turn
 from mockllm.wire.protocols.anthropic_messages.blocks import signature_of
-from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.base import block_part
 from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json, PromptPart
 from mockllm.wire.protocols.values import array, json_object, mapping, objects, string, tool_schema
 from mockllm.wire.protocols.writing import (
@@ -97,9 +96,7 @@ def _content_blocks(content: object) -> list[Json]:
 
 def _part(role: str, block: Json) -> PromptPart:
     plain = _without_marks(block)
-    text = plain.get("text")
-    counted = text if isinstance(text, str) else dumps(plain)
-    return PromptPart(dumps([role, plain]), tokens(counted), marked=plain != block)
+    return replace(block_part(role, plain), marked=plain != block)
 
 
 def _without_marks(block: Json) -> Json:

@@ -215,7 +215,7 @@ def page(ids: list[str], target: Target, show: Callable[[str], Json]) -> Json:
     Args:
         show: the object that has an id.
     """
-    limit = limit_of(target.query.get("limit", "20"))
+    limit = _limit(target.query.get("limit", "20"))
     after, before = target.query.get("after_id"), target.query.get("before_id")
     if before in ids:
         rest = ids[: ids.index(before)]
@@ -231,7 +231,7 @@ def page(ids: list[str], target: Target, show: Callable[[str], Json]) -> Json:
     }
 
 
-def limit_of(text: str) -> int:
+def _limit(text: str) -> int:
     """The number of objects of a page, from the `limit` of a query."""
     if text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= 1000:
         return int(text)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from mockllm.core.errors import RequestError
 from mockllm.core.forms import FormPart, form_parts
 from mockllm.core.seeded import derive
-from mockllm.wire.protocols.anthropic_messages.service import limit_of
+from mockllm.wire.protocols.anthropic_messages.service import page
 from mockllm.wire.protocols.base import created_at, rfc3339
 from mockllm.wire.protocols.jobs import JobCall, JobReply, ObjectKind, ObjectRoute, public_fields
 from mockllm.wire.protocols.records import Json
@@ -24,21 +24,14 @@ def _not_found(kind: str, id: str) -> RequestError:
 
 
 def _page(found: Iterable[Json], call: JobCall) -> Json:
-    """A page of objects, by the query's `limit` and `page`, the number of the first one; and, as
-    SDKs before 2.0 read it, by `after_id`."""
-    target, objects = call.target, [public_fields(one, call) for one in found]
-    ids = [one["id"] for one in objects]
-    after = target.query.get("after_id")
-    start = ids.index(after) + 1 if after in ids else digits(target.query.get("page", "0")) or 0
-    end = start + limit_of(target.query.get("limit", "20"))
-    shown = objects[start:end]
-    return {
-        "data": shown,
-        "has_more": end < len(objects),
-        "first_id": shown[0]["id"] if shown else None,
-        "last_id": shown[-1]["id"] if shown else None,
-        "next_page": str(end) if end < len(objects) else None,
-    }
+    """A page of objects like one of models, or by the query's `page`, the number of the first
+    object; SDKs before 2.0 read it by `after_id`."""
+    objects = {one["id"]: public_fields(one, call) for one in found}
+    ids = list(objects)
+    first = digits(call.target.query.get("page", "0")) or 0
+    shown = page(ids[first:], call.target, objects.__getitem__)
+    end = ids.index(shown["last_id"]) + 1 if shown["has_more"] else len(ids)
+    return {**shown, "next_page": str(end) if end < len(ids) else None}
 
 
 def _parts(call: JobCall, needed: str) -> list[FormPart]:

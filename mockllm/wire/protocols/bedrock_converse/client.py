@@ -14,9 +14,8 @@ from itertools import groupby
 
 from mockllm.core.request import Message, OfferedTool, Parameters, Request, SentFile
 from mockllm.core.text import display
-from mockllm.core.tokens_and_fragments import tokens
 from mockllm.core.turn import Opaque, Part, Reasoning, Turn
-from mockllm.wire.protocols.base import dumps
+from mockllm.wire.protocols.base import block_part, dumps
 from mockllm.wire.protocols.records import ClientRequests, Feature, Fields, Json, PromptPart
 from mockllm.wire.protocols.values import json_object, mapping, objects, string, tool_schema
 from mockllm.wire.protocols.writing import (
@@ -86,9 +85,7 @@ def _marked_parts(body: Fields) -> list[PromptPart]:
     parts: list[PromptPart] = []
     for role, block in blocks:
         if "cachePoint" not in block:
-            text = block.get("text")
-            counted = text if isinstance(text, str) else dumps(block)
-            parts.append(PromptPart(dumps([role, block]), tokens(counted)))
+            parts.append(block_part(role, block))
         elif parts:
             parts[-1] = replace(parts[-1], marked=True)
     return parts
