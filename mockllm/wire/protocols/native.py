@@ -132,6 +132,9 @@ def _inside(key: str | int, mistakes: Iterator[Mistake]) -> Iterator[Mistake]:
 
 def native_event(part: int, api: str, value: Json, shapes: Mapping[str, Shape]) -> ev.Raw | None:
     """The event of a part in the form of an API; None for a value of no known shape."""
+    kind = value.get("type")
+    if not isinstance(kind, str) or kind not in shapes:  # most frames
+        return None
     written = compact(value)
     if written.count("[") + written.count("{") > _MOST_BRACKETS:
         return None

@@ -69,10 +69,10 @@ class _Block:
 
     def add_native(self, delta: Fields, frame: Frame) -> bool:
         """Adds a delta to a block that may be a native part; false if it does not belong there."""
-        fields = None
-        if self.native is not None:
-            fields = streamed_fields(string(self.native.get("type")), delta)
-        if fields is None or self.native is None:
+        if self.native is None:
+            return False
+        fields = streamed_fields(string(self.native.get("type")), delta)
+        if fields is None:
             return False
         self.native |= fields
         self.frames.append(frame)

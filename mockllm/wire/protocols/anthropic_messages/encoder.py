@@ -173,9 +173,9 @@ class Encoder:
     def _opaque(self, number: int, part: Opaque) -> list[Frame]:
         if part.api != API:
             return []
-        if part.native:
-            return self._native(number, json_object(part.frame.data) or {})
         value = json_object(part.frame.data) or {}
+        if part.native:
+            return self._native(number, value)
         type = value.get("type")
         if type == "message_delta" and mapping(value.get("delta")).get("stop_reason"):
             self._finished = True

@@ -34,9 +34,12 @@ def _meta(**units: int) -> Json:
     return {"api_version": {"version": "2"}, "billed_units": units}
 
 
+_META = {"api_version": {"version": "1"}}
+
+
 def _of_first(answer: Json) -> Json:
     """An answer of the first version, which says so."""
-    return {**answer, "meta": {**answer["meta"], "api_version": {"version": "1"}}}
+    return {**answer, "meta": {**answer["meta"], **_META}}
 
 
 # Embeddings
@@ -117,9 +120,6 @@ def _detokenize(body: Fields, target: Target) -> Json:
         "", body
     )
     return {"text": "".join(map(chr, body["tokens"])), "meta": _META}
-
-
-_META = {"api_version": {"version": "1"}}
 
 
 # Rankings
