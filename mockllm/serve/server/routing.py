@@ -16,6 +16,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from mockllm.core.errors import NoMatchError, RequestError, UsageError
 from mockllm.core.http import NO_TARGET, Target
@@ -26,7 +27,6 @@ from mockllm.play.replay.call import Answered, refuse
 from mockllm.play.replay.lookups import find_fallback
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.request_headers import FAULT_HEADER
-from mockllm.play.replay.service_jobs import ObjectEndpoint, find_place
 from mockllm.play.replay.sessions.exchange import Played
 from mockllm.serve.server.http.request_reading import Arrival
 from mockllm.wire.protocols import Protocols
@@ -38,6 +38,9 @@ from mockllm.wire.protocols.route_matching import (
     path_target,
     route_pattern,
 )
+
+if TYPE_CHECKING:
+    from mockllm.play.replay.service_jobs import ObjectEndpoint
 
 NO_ROUTES: Mapping[str, tuple[Route, ...]] = {}
 
@@ -240,6 +243,8 @@ class Routes:
 
 
 def _is_answered_by_fallback(method: str, path: str, owner: str | None) -> bool:
+    from mockllm.play.replay.service_jobs import find_place  # few requests need it
+
     fallback = find_fallback(method, path, owner)
     return fallback is not None or find_place(method, path, owner) is not None
 
@@ -296,6 +301,8 @@ class PlainRoutes:
         fallback."""
         if not player.fallback:
             return None
+        from mockllm.play.replay.service_jobs import find_place  # few servers need it
+
         return find_place(request.method, request.path, self._routes.owner(request.headers))
 
     def answer_unmatched(self, player: Player, request: RouteRequest) -> Answered:
