@@ -161,9 +161,11 @@ _ENDINGS: dict[Ending, str] = {
 
 
 def _gate_line(gate: AnswerGate) -> str:
+    from mockllm.play.replay.compilation.gates import BEFORE_HEAD
     from mockllm.scenario.durations import duration
 
-    before = "before status and headers" if gate.before < 0 else f"after {gate.before:,} bytes"
+    at_head = gate.before == BEFORE_HEAD
+    before = "before status and headers" if at_head else f"after {gate.before:,} bytes"
     limit = duration(gate.gate.limit)
     return f"{before}, the answer waits at the gate {gate.gate.name!r}, for {limit} at most"
 

@@ -170,7 +170,7 @@ def with_next(selection: Selection, scenario: Scenario, index: int) -> Selection
 
 
 def _way(scenario: Scenario, steps: Sequence[_Step]) -> Scenario:
-    # Such a turn stands in the way as often as it answered.
+    # A turn that answers several times stands in the way as often as it did.
     turns = [replace(spec, times=1) if spec.times > 1 else spec for _, spec in steps]
     path = tuple([taken for taken, _ in steps])
     return replace(scenario, turns=tuple(turns), path=path, restart=False)

@@ -81,7 +81,7 @@ PROTOCOL = WireProtocol(
             "event": records.ObjectPlace(("",), ()),
             "interaction": records.ObjectPlace(("interaction",), ("interaction",)),
             "call": records.ObjectPlace(
-                ("step",), ("interaction.steps",), is_call=True, types=("function_call",)
+                ("step",), ("interaction.steps",), types=("function_call",)
             ),
             "usage": records.ObjectPlace(("interaction.usage",), ("interaction.usage",)),
         },

@@ -210,7 +210,7 @@ def _stored_part(part: object, assistant: bool) -> Json:
 # Paths that --fallback auto answers
 
 _MOST_ITEMS = 20
-"""How many items a request may add to a conversation."""
+"""The most items that a request may add to a conversation."""
 
 
 def _conversation(call: JobCall) -> Json:
