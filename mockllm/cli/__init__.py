@@ -35,7 +35,7 @@ _OF_OTHER_TOOLS = {
     "replay": "recordings are played by mockllm serve DIR",
     "convert": "recordings of other tools are mockllm import, tests mockllm convert-tests",
 }
-"""What to type in place of commands that other programs have."""
+"""The command to type in place of one that other programs have."""
 
 
 class CommandLine(click.Group):

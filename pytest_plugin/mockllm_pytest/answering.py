@@ -19,7 +19,6 @@ from mockllm.play.replay.call import ApiCall
 from mockllm.play.replay.decision import Decision
 from mockllm.play.replay.player import DecisionDraft, Player
 from mockllm.scenario.model import Match, Scenario
-from mockllm.scenario.part_model import AutoPart
 from mockllm_pytest.replies import is_inline
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class Answering:
 def is_automatic(scenario: Scenario) -> bool:
     """Whether a scenario answers whatever no other one does, from the request."""
     anything = scenario.match is not None and scenario.match.anything
-    return anything and any(isinstance(part, AutoPart) for part in scenario.turns[-1].reply)
+    return anything and scenario.turns[-1].is_auto
 
 
 def _check_anything(names: list[str]) -> None:

@@ -236,6 +236,7 @@ class ProgramCommand(click.Command):
     `command`. What follows CMD is CMD's own, with `--` before it or without."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses the words before the command; those of the command itself stay as they are."""
         ctx.allow_interspersed_args = False
         parsed = self.make_parser(ctx).parse_args(list(args))[0].get("command")
         words = parsed if isinstance(parsed, tuple) else ()  # without any, click has its own value

@@ -213,7 +213,7 @@ OUTSIDE = (
 
 
 def outside(pair: Pair, *, every: bool = False, priced: bool = False) -> tuple[str, ...]:
-    """What the cases of a pair say nothing about, in words, so that no report promises it.
+    """The subjects that no case of a pair is about, so that no report promises them.
 
     Args:
         priced: whether costs are judged.

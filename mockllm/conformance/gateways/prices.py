@@ -20,7 +20,7 @@ _TOLERANCE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What tokens cost, in the currency of the gateway for a million of them.
+    """The prices of tokens, in the currency of the gateway for a million of them.
 
     Args:
         cached: of input that was read from a cache; as other input if it is None.
@@ -46,7 +46,7 @@ class Prices:
         return cls(**{key: _price(key, value) for key, value in pairs.items()})
 
     def cost(self, usage: TokenUsage) -> float:
-        """What an answer costs."""
+        """The price of an answer."""
         plain = usage.input - usage.cached - usage.cache_written
         read = self.input if self.cached is None else self.cached
         written = self.input if self.cache_written is None else self.cache_written

@@ -100,6 +100,8 @@ class Decoder:
             yield STATUSES.read(status)
 
     def start(self, value: Fields) -> Iterator[ev.Event | None]:
+        """The events of a `step.start`: the end of the step before, then the parts that it opens;
+        None for a step that stays a frame."""
         step, index = mapping(value.get("step")), _hashable(value.get("index"))
         kind = string(step.get("type"))
         yield from self._end(index)
@@ -132,6 +134,7 @@ class Decoder:
         yield ev.ServerToolStart(step.key, id, kind, "" if name == kind else name)
 
     def delta(self, value: Fields) -> Iterator[ev.Event | None]:
+        """The events of a `step.delta`; None where its step, or what it adds, stays a frame."""
         delta, index = mapping(value.get("delta")), _hashable(value.get("index"))
         kind = string(delta.get("type"))
         step = self._steps.get(index)
