@@ -4,16 +4,15 @@ Read them as a model for your own, in whatever language; the kit checks itself w
 no code with the decoders of `mockllm.wire.protocols`, so that each reading of the wire checks the
 other.
 
-Start with the module of your protocol. `answer` has what they share, `values` reads JSON of any
-shape, and `lines` and `frames` turn bytes into events.
+Start with the module of your protocol. `base` and `answer` have what they share, `values` reads
+JSON of any shape, and `lines` and `frames` turn bytes into events.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from examples.accumulators.agui import AGUIAccumulator
 from examples.accumulators.anthropic import AnthropicAccumulator
+from examples.accumulators.base import Accumulator
 from examples.accumulators.bedrock import BedrockAccumulator
 from examples.accumulators.chat import ChatAccumulator
 from examples.accumulators.cohere import CohereAccumulator
@@ -28,6 +27,7 @@ from examples.accumulators.responses import ResponsesAccumulator
 __all__ = [
     "REFERENCES",
     "AGUIAccumulator",
+    "Accumulator",
     "AnthropicAccumulator",
     "BedrockAccumulator",
     "ChatAccumulator",
@@ -38,27 +38,10 @@ __all__ = [
     "LiveAccumulator",
     "OllamaAccumulator",
     "RealtimeAccumulator",
-    "Reference",
     "ResponsesAccumulator",
 ]
 
-Reference: TypeAlias = (
-    ChatAccumulator
-    | ResponsesAccumulator
-    | AnthropicAccumulator
-    | GeminiAccumulator
-    | InteractionsAccumulator
-    | AGUIAccumulator
-    | OllamaAccumulator
-    | CompletionsAccumulator
-    | CohereAccumulator
-    | BedrockAccumulator
-    | RealtimeAccumulator
-    | LiveAccumulator
-)
-"""Any of them."""
-
-REFERENCES: dict[str, type[Reference]] = {
+REFERENCES: dict[str, type[Accumulator]] = {
     "chat": ChatAccumulator,
     "responses": ResponsesAccumulator,
     "anthropic": AnthropicAccumulator,

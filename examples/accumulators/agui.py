@@ -9,12 +9,13 @@ is there for; `mockllm list quirks NAME` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack
 
-from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall
+from examples.accumulators.answer import StagedCall
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import count, error_message, mapping, sequence, string
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["AGUIAccumulator"]
@@ -41,25 +42,18 @@ _SPANS = {
 identifies it, and whether the event begins it."""
 
 
-class AGUIAccumulator:
+class AGUIAccumulator(Accumulator):
     """Puts the events of one stream together (a `Probe`).
 
     A stream may have several runs: their texts and calls are joined, and the last end counts.
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets an id.
+    Without the end of the run the stream was cut (`agui-no-run-finished`).
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, missing_id, "RUN_FINISHED or RUN_ERROR")
+    end = "RUN_FINISHED or RUN_ERROR"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._messages: dict[str, int] = {}
         self._count = 0
         self._other_messages: set[str] = set()
@@ -102,23 +96,6 @@ class AGUIAccumulator:
         # Other events are state, content for the user interface, or unknown
         # (`agui-unknown-event`).
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without the end of the run the stream was cut
-        (`agui-no-run-finished`)."""
-        self._answer.close()
 
     # Runs
 

@@ -8,18 +8,12 @@ quirk that a rule is there for; `mockllm list quirks NAME` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
-from examples.accumulators.answer import (
-    Answer,
-    Malformed,
-    MissingId,
-    Slot,
-    StagedCall,
-    parsed,
-)
+from examples.accumulators.answer import Slot, StagedCall, parsed
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import (
     count,
     error_message,
@@ -28,7 +22,7 @@ from examples.accumulators.values import (
     sequence,
     string,
 )
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["AnthropicAccumulator"]
@@ -52,25 +46,16 @@ class _Block:
     signature: list[str] = field(default_factory=list)
 
 
-class AnthropicAccumulator:
+class AnthropicAccumulator(Accumulator):
     """Puts the events of one stream together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets an id.
+    Without an end of the message the stream was cut (`anth-cut`).
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(
-            tools, malformed, missing_id, "a message_delta with its stop_reason, or message_stop"
-        )
+    end = "a message_delta with its stop_reason, or message_stop"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._started = False
         self._stopped = False
         self._blocks: dict[int | None, _Block] = {}
@@ -106,22 +91,6 @@ class AnthropicAccumulator:
             case _:
                 pass  # `anth-ping`, `anth-unknown-types`
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without an end of the message the stream was cut (`anth-cut`)."""
-        self._answer.close()
 
     # The message
 

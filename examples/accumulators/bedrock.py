@@ -9,34 +9,28 @@ there for; `mockllm list quirks NAME` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
-from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall, parsed
+from examples.accumulators.answer import StagedCall, parsed
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import count, mapping, string
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["BedrockAccumulator"]
 
 
-class BedrockAccumulator:
+class BedrockAccumulator(Accumulator):
     """Puts the events of one stream together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets an id.
+    Without `messageStop` the stream was cut (`bedrock-no-message-stop`).
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, missing_id, "messageStop")
+    end = "messageStop"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._calls: dict[int, StagedCall] = {}
         self._signatures: dict[int, str] = {}
 
@@ -48,22 +42,6 @@ class BedrockAccumulator:
         for name, value in mapping(payload).items():
             self._event(name, mapping(value))
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a wrong checksum."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without `messageStop` the stream was cut (`bedrock-no-message-stop`)."""
-        self._answer.close()
 
     def _event(self, name: str, value: Mapping[str, Any]) -> None:
         if name == "error" or name.endswith("Exception"):

@@ -8,10 +8,11 @@ backquotes is the quirk that a rule is there for; `mockllm list quirks NAME` sho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
 
-from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall, parsed
+from examples.accumulators.answer import StagedCall, parsed
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import (
     count,
     error_message,
@@ -20,29 +21,23 @@ from examples.accumulators.values import (
     sequence,
     string,
 )
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["ChatAccumulator"]
 
 
-class ChatAccumulator:
+class ChatAccumulator(Accumulator):
     """Puts the chunks of one stream together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets an id.
+    Without a finish reason the stream was cut (`chat-finish-never`); a missing `[DONE]` is accepted
+    (`chat-no-done`).
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, missing_id, "a finish_reason")
+    end = "a finish_reason"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._calls: list[StagedCall] = []
         self._last: StagedCall | None = None
 
@@ -69,23 +64,6 @@ class ChatAccumulator:
         if error is not None:
             self._answer.fail(error_message(error))
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without a finish reason the stream was cut (`chat-finish-never`); a
-        missing `[DONE]` is accepted (`chat-no-done`)."""
-        self._answer.close()
 
     # Choices
 

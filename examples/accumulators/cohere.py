@@ -8,12 +8,13 @@ backquotes is the quirk that a rule is there for; `mockllm list quirks NAME` sho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
-from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall
+from examples.accumulators.answer import StagedCall
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import count, error_message, mapping, string
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["CohereAccumulator"]
@@ -21,23 +22,16 @@ __all__ = ["CohereAccumulator"]
 _FAILURES = ("ERROR", "TIMEOUT")
 
 
-class CohereAccumulator:
+class CohereAccumulator(Accumulator):
     """Puts the events of one stream together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets an id.
+    Without `message-end` the stream was cut; a missing `[DONE]` is accepted (`cohere-no-done`).
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, missing_id, "message-end")
+    end = "message-end"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._calls: dict[int | None, StagedCall] = {}
         # Blocks and the plan are joined in the order in which they begin.
         self._slots: dict[int | str | None, int] = {}
@@ -74,23 +68,6 @@ class CohereAccumulator:
             case _:
                 self._other(value)
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without `message-end` the stream was cut; a missing `[DONE]` is accepted
-        (`cohere-no-done`)."""
-        self._answer.close()
 
     def _content(self, index: int | None, content: Mapping[str, Any]) -> None:
         # Reasoning and text are told apart by the field of the deltas: the blocks may have the same

@@ -8,32 +8,25 @@ rule is there for; `mockllm list quirks NAME` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from examples.accumulators.answer import Answer, Malformed, MissingId
+from examples.accumulators.base import Accumulator
 from examples.accumulators.values import count, error_message, mapping, sequence, string
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["CompletionsAccumulator"]
 
 
-class CompletionsAccumulator:
+class CompletionsAccumulator(Accumulator):
     """Puts the chunks of one stream together (a `Probe`).
 
-    Args:
-        tools, malformed, missing_id: as for the other accumulators; there are no calls.
+    Without a finish reason the stream was cut (`compl-finish-never`); a missing `[DONE]` is
+    accepted (`compl-no-done`). There are no calls.
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, missing_id, "a finish_reason")
+    end = "a finish_reason"
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         """What one chunk adds: text."""
@@ -54,23 +47,6 @@ class CompletionsAccumulator:
         if error is not None:
             self._answer.fail(error_message(error))
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced: none."""
-        return 0
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without a finish reason the stream was cut (`compl-finish-never`); a
-        missing `[DONE]` is accepted (`compl-no-done`)."""
-        self._answer.close()
 
     def _choice(self, choice: Mapping[str, Any], *, failing: bool) -> None:
         # The text of the last chunk may be missing or null (`compl-text-absent`), and other servers

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
-from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall
+from examples.accumulators.answer import StagedCall
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import (
     count,
     error_message,
@@ -24,32 +24,24 @@ from examples.accumulators.values import (
     sequence,
     string,
 )
-from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["GeminiAccumulator"]
 
 
-class GeminiAccumulator:
+class GeminiAccumulator(Accumulator):
     """Puts the chunks of one stream together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: ignored: this API usually sends calls without ids, so they are always given
-            one (`gem-same-name-no-id`).
+    Without a finish reason the stream was cut (`gem-no-finish`).
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(
-            tools, malformed, "synthesise", "a finishReason", text_arguments=False
-        )
+    end = "a finishReason"
+    has_ids = False  # or seldom (`gem-same-name-no-id`)
+    text_arguments = False
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._partial_call: tuple[StagedCall, _PartialArguments] | None = None
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
@@ -62,25 +54,7 @@ class GeminiAccumulator:
         for chunk in payload if isinstance(payload, list) else [payload]:
             if not self._answer.failed:
                 self._chunk(mapping(chunk))
-        delta = self._answer.delta()
-        return delta and replace(delta, tool_calls=_without_text(delta.tool_calls))
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        outcome = self._answer.outcome()
-        return replace(outcome, tool_calls=_without_text(outcome.tool_calls))
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without a finish reason the stream was cut (`gem-no-finish`)."""
-        self._answer.close()
+        return self._answer.delta()
 
     # Chunks
 
@@ -176,10 +150,6 @@ class GeminiAccumulator:
         self._answer.usage = Usage(
             (prompt or 0) + tools, (candidates or 0) + thoughts, thoughts, cached
         )
-
-
-def _without_text(calls: tuple[Call, ...]) -> tuple[Call, ...]:
-    return tuple(replace(call, raw_arguments=NOT_KEPT) for call in calls)
 
 
 # Partial arguments (`gem-partial-args`)

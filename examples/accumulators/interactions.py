@@ -9,11 +9,12 @@ shows it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
-from examples.accumulators.answer import Answer, Malformed, MissingId, Slot, StagedCall, parsed
+from examples.accumulators.answer import Slot, StagedCall, parsed
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import (
     count,
     error_message,
@@ -22,7 +23,7 @@ from examples.accumulators.values import (
     sequence,
     string,
 )
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["InteractionsAccumulator"]
@@ -48,23 +49,17 @@ class _Step:
     signature: str = ""
 
 
-class InteractionsAccumulator:
+class InteractionsAccumulator(Accumulator):
     """Puts the events of one stream together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets an id.
+    A stream that ends early looks like one that is complete, but for its last event (`ia-cut`); the
+    marker behind that may be missing (`ia-no-done`).
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, missing_id, "interaction.completed")
+    end = "interaction.completed"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._steps: dict[int | None, _Step] = {}
         self._count = 0
         self._stopped = False
@@ -94,23 +89,6 @@ class InteractionsAccumulator:
                 # service (`ia-front-end-error`).
                 self._answer.fail(error_message(value.get("error")))
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. A stream that ends early looks like one that is complete, but for its
-        last event (`ia-cut`); the marker behind that may be missing (`ia-no-done`)."""
-        self._answer.close()
 
     # The interaction
 

@@ -9,61 +9,31 @@ in the cases of the kit a close frame is the message `{"close": {"code", "reason
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from examples.accumulators.answer import Answer, Malformed, MissingId
+from examples.accumulators.base import Accumulator
 from examples.accumulators.values import count, json_text, mapping, sequence, string
-from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["LiveAccumulator"]
 
 
-class LiveAccumulator:
+class LiveAccumulator(Accumulator):
     """Puts the messages of one turn together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments are no object.
-        missing_id: what happens to a call without an id.
+    Without the end of the turn it was cut.
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(
-            tools, malformed, missing_id, "turnComplete or toolCall", text_arguments=False
-        )
+    end = "turnComplete or toolCall"
+    text_arguments = False
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         """What one message adds. Calls have no raw arguments: the service sends values."""
         if not self._answer.failed:
             self._message(mapping(payload))
-        delta = self._answer.delta()
-        return delta and replace(delta, tool_calls=_without_text(delta.tool_calls))
-
-    def outcome(self) -> Outcome:
-        """The turn so far."""
-        outcome = self._answer.outcome()
-        return replace(outcome, tool_calls=_without_text(outcome.tool_calls))
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced: none, as they come whole."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the turn with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without the end of the turn it was cut."""
-        self._answer.close()
+        return self._answer.delta()
 
     # Messages
 
@@ -106,7 +76,3 @@ class LiveAccumulator:
         self._answer.usage = Usage(
             (prompt or 0) + tools, (response or 0) + thoughts, thoughts, cached
         )
-
-
-def _without_text(calls: tuple[Call, ...]) -> tuple[Call, ...]:
-    return tuple(replace(call, raw_arguments=NOT_KEPT) for call in calls)

@@ -8,10 +8,10 @@ name in backquotes is the quirk that a rule is there for; `mockllm list quirks N
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from examples.accumulators.answer import Answer, Malformed, MissingId
+from examples.accumulators.base import Accumulator
 from examples.accumulators.values import (
     count,
     error_message,
@@ -20,33 +20,24 @@ from examples.accumulators.values import (
     sequence,
     string,
 )
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["OllamaAccumulator"]
 
 
-class OllamaAccumulator:
+class OllamaAccumulator(Accumulator):
     """Puts the objects of one stream together (a `Probe`).
 
     Thinking between tags stays text (`ollama-think-tags`): only the service knows which model
     writes such tags.
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments are no object.
-        missing_id: ignored: servers before 0.12.10 send calls without ids, so they are always given
-            one (`ollama-call-ids`).
+    Without a last object the stream was cut (`ollama-no-done`).
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, "synthesise", "done: true", text_arguments=False)
+    end = "done: true"
+    has_ids = False  # before 0.12.10 (`ollama-call-ids`)
+    text_arguments = False
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         """What one object adds: text, thinking, and the calls that surface. Calls have no raw
@@ -58,22 +49,6 @@ class OllamaAccumulator:
         if not self._answer.failed:
             self._object(value)
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without a last object the stream was cut (`ollama-no-done`)."""
-        self._answer.close()
 
     def _object(self, value: Mapping[str, Any]) -> None:
         self._answer.identify("", string(value.get("model")))

@@ -8,12 +8,13 @@ id the fragments are joined; the whole value that ends an item counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
-from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall
+from examples.accumulators.answer import StagedCall
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import count, error_message, mapping, string
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["RealtimeAccumulator"]
@@ -21,23 +22,16 @@ __all__ = ["RealtimeAccumulator"]
 _WORDS = ("response.output_text.delta", "response.output_audio_transcript.delta")
 
 
-class RealtimeAccumulator:
+class RealtimeAccumulator(Accumulator):
     """Puts the events of one answer together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets an id.
+    Without `response.done` the answer was cut.
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, missing_id, "response.done")
+    end = "response.done"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._calls: dict[str, StagedCall] = {}
         self._slots: dict[str, int] = {}
 
@@ -63,22 +57,6 @@ class RealtimeAccumulator:
             case _ if type in _WORDS:
                 self._answer.add("text", string(value.get("delta")), self._slot(string(id)))
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without `response.done` the answer was cut."""
-        self._answer.close()
 
     def _slot(self, id: str) -> tuple[int]:
         """Where the text of an item belongs: items are joined in the order in which they begin."""

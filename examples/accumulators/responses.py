@@ -9,19 +9,12 @@ for; `mockllm list quirks NAME` shows it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
-from examples.accumulators.answer import (
-    Answer,
-    Malformed,
-    MissingId,
-    Slot,
-    StagedCall,
-    TextKind,
-    parsed,
-)
+from examples.accumulators.answer import Slot, StagedCall, TextKind, parsed
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import (
     count,
     error_message,
@@ -30,7 +23,7 @@ from examples.accumulators.values import (
     sequence,
     string,
 )
-from mockllm.checking.outcome import Outcome, TroubleKind, Usage
+from mockllm.checking.outcome import Usage
 from mockllm.checking.probes import Delta
 
 __all__ = ["ResponsesAccumulator"]
@@ -81,25 +74,18 @@ class _Item:
         return self.index, self.number, int(where == "content"), count(index) or 0
 
 
-class ResponsesAccumulator:
+class ResponsesAccumulator(Accumulator):
     """Puts the events of one stream together (a `Probe`).
 
-    Args:
-        tools: the names of the tools that were offered; None: a call of any tool is accepted.
-        malformed: what happens to a call whose arguments never parse.
-        missing_id: what happens to a call that never gets a `call_id` (`resp-call-id-missing`). The
-            `id` of its item is no substitute: results refer to the `call_id`.
+    Without a terminal event the stream was cut (`resp-no-terminal`). A call may never get a
+    `call_id` (`resp-call-id-missing`): the `id` of its item is no substitute, since results refer
+    to the `call_id`.
     """
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        end = "response.completed, .incomplete or .failed"
-        self._answer = Answer(tools, malformed, missing_id, end)
+    end = "response.completed, .incomplete or .failed"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._items: list[_Item] = []
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
@@ -135,22 +121,6 @@ class ResponsesAccumulator:
             case _:
                 pass  # `resp-keepalive`, `resp-unknown-event`, `resp-legacy-names`
         return self._answer.delta()
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """Ends the answer with an error of the transport, such as a broken connection."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Ends the input. Without a terminal event the stream was cut (`resp-no-terminal`)."""
-        self._answer.close()
 
     # Items
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
-from examples.accumulators.answer import Answer, Malformed, MissingId, StagedCall
+from examples.accumulators.answer import StagedCall
+from examples.accumulators.base import Accumulator, Options
 from examples.accumulators.values import error_message, mapping, string
-from mockllm.checking import Delta, Outcome, Usage
-from mockllm.checking.outcome import TroubleKind
+from mockllm.checking import Delta, Usage
 
 
-class EchoAccumulator:
+class EchoAccumulator(Accumulator):
     """Puts the acts of one stream together."""
 
-    def __init__(
-        self,
-        *,
-        tools: Collection[str] | None = None,
-        malformed: Malformed = "error",
-        missing_id: MissingId = "synthesise",
-    ) -> None:
-        self._answer = Answer(tools, malformed, missing_id, "a bow")
+    end = "a bow"
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self._calls: dict[str, StagedCall] = {}
         self._parts: dict[str, int] = {}
 
@@ -60,22 +56,6 @@ class EchoAccumulator:
         self._answer.complete = True
         if tally:
             self._answer.usage = Usage(*(tally.get(name) for name in _COUNTS))
-
-    def outcome(self) -> Outcome:
-        """The answer so far."""
-        return self._answer.outcome()
-
-    def pending(self) -> int:
-        """How many calls have begun and not surfaced."""
-        return len(self._answer.open_calls())
-
-    def fail(self, message: str, kind: TroubleKind = "stream_error") -> None:
-        """The stream broke underneath."""
-        self._answer.fail(message, kind)
-
-    def close(self) -> None:
-        """Nothing more comes."""
-        self._answer.close()
 
 
 _KINDS = {"line": "text", "musing": "reasoning", "balk": "refusal"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from examples.accumulators import REFERENCES, Reference
+from examples.accumulators import REFERENCES, Accumulator
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
@@ -102,7 +102,10 @@ def _basic(call: Call) -> Call:
 
 
 def run(
-    probe: Reference | ReferenceBytes, fed: Sequence[tuple[Any, ...]], *, intermediate: bool = True
+    probe: Accumulator | ReferenceBytes,
+    fed: Sequence[tuple[Any, ...]],
+    *,
+    intermediate: bool = True,
 ) -> Run:
     """Feeds a stream to a probe and closes it; `intermediate` reads the outcome after each step."""
     played = Run(Outcome())
