@@ -21,6 +21,14 @@ _FLAGS = (
     "--hide-scrollbars",
 )
 
+_LOADED_WITHIN = 60.0
+"""Seconds after which a page that does not load is an error."""
+_IS_LOADED = """
+const styles = [...document.querySelectorAll("link[rel=stylesheet]")];
+return location.href !== "about:blank" && document.readyState === "complete"
+  && styles.every((one) => one.sheet);
+"""
+
 
 def missing() -> str:
     """Why there is no browser; "" if there is one."""
@@ -41,10 +49,26 @@ class Browser:
 
     def open(self, file: Path, fragment: str = "", *, width: int = 1280, height: int = 800) -> None:
         """Loads a page from its file, in a window of a size."""
+        self.resize(width, height)
+        self.visit(f"{file.resolve().as_uri()}{fragment}")
+
+    def resize(self, width: int, height: int) -> None:
+        """Gives the window a size in pixels."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def visit(self, address: str) -> None:
+        """Loads a page anew, and waits for it and all its styles.
+
+        The blank page between makes Chromium load again where only the fragment is another. Its
+        end can be taken for that of the page, whose last style sheet is not there yet.
+        """
+        from selenium.webdriver.support.wait import WebDriverWait
+
         self.driver.get("about:blank")
-        self.driver.get(f"{file.resolve().as_uri()}{fragment}")
+        self.driver.get(address)
+        wait = WebDriverWait(self.driver, _LOADED_WITHIN, 0.05)
+        wait.until(lambda _: self.script(_IS_LOADED), f"{address} or a style of it did not load")
 
     def media(self, kind: str = "", scheme: str = "light") -> None:
         """Prints to `print`, or shows in a colour scheme."""

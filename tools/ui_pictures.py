@@ -83,11 +83,8 @@ def take(browser: Browser, address: str, query: str, size: tuple[int, int], file
     """One picture, once the page shows what a selector finds."""
     from selenium.webdriver.support.wait import WebDriverWait
 
-    width, height = size
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.driver.get("about:blank")
-    browser.driver.get(address)
+    browser.resize(*size)
+    browser.visit(address)
     count = "return document.querySelectorAll(arguments[0]).length"
     wait = WebDriverWait(browser.driver, 15)
     wait.until(lambda _: browser.script(count, query))

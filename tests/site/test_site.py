@@ -51,11 +51,6 @@ LOADED = re.compile(
 )
 
 
-def size(chromium: Browser, width: int) -> None:
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    chromium.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
 def pages_of_nav() -> list[str]:
     """The pages that a reader is led to, by their addresses."""
     settings = tomllib.loads((ROOT / "zensical.toml").read_text())
@@ -124,9 +119,9 @@ def test_axe_finds_no_violation(url: str, chromium: Browser, scheme: str, width:
         pytest.skip("axe-core is not here; `make ready` installs it")
     found = []
     chromium.media(scheme=scheme)
-    size(chromium, width)
+    chromium.resize(width, 900)
     for page in LOOKED_AT:
-        chromium.driver.get(f"{url}/{address(page)}")
+        chromium.visit(f"{url}/{address(page)}")
         chromium.script(AXE.read_text(encoding="utf-8"))
         violations = chromium.driver.execute_async_script(
             "axe.run(document, {resultTypes: ['violations']}).then("
@@ -164,8 +159,7 @@ return [...links].map((one) => new URL(one.href).pathname);
 
 def hits(chromium: Browser, url: str, question: str) -> list[str]:
     """The pages that the search of the site finds, the first one first, as a reader sees them."""
-    chromium.driver.get("about:blank")
-    chromium.driver.get(url)
+    chromium.visit(url)
     wait = WebDriverWait(chromium.driver, GIVE_UP, 0.1)
 
     def type_into_search() -> bool:
@@ -181,7 +175,7 @@ def hits(chromium: Browser, url: str, question: str) -> list[str]:
 
 def test_questions_of_users_are_answered_by_the_first_hits(url: str, chromium: Browser) -> None:
     """The page that answers is the first or the second that the search shows."""
-    size(chromium, 1440)
+    chromium.resize(1440, 900)
     chromium.media()
     found = {question: hits(chromium, url, question)[:2] for question in QUESTIONS}
     assert [each for each in found.items() if QUESTIONS[each[0]] not in each[1]] == []

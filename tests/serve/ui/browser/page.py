@@ -33,10 +33,8 @@ class Page:
 
     def open(self, fragment: str = "", *, width: int = 1280, height: int = 800) -> None:
         """Loads the page anew, in a window of a size, and waits until it is connected."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        self.browser.driver.get("about:blank")
-        self.browser.driver.get(f"{self.url}/_mockllm/ui{fragment}")
+        self.browser.resize(width, height)
+        self.browser.visit(f"{self.url}/_mockllm/ui{fragment}")
         self.wait("#connection.live")
 
     def go(self, fragment: str) -> None:
