@@ -217,7 +217,7 @@ def test_an_object_is_there_that_was_made_with_a_slash_at_the_end(api: str, name
         method, target, body = _filled((first[0], first[1] + end, first[2]), named)
         status, data = _send(client, method, target, body, headers)
         named["id"] = _id(data)
-        return [status, *(_send(client, *_filled(one, named), headers)[0] for one in later)]
+        return [status, *(_send(client, *_filled(each, named), headers)[0] for each in later)]
 
     with ServerThread(list(loads(SCENARIOS)), ServerOptions(fallback=True)) as server:
         client = http.client.HTTPConnection("127.0.0.1", _port(server), timeout=GIVE_UP)

@@ -367,9 +367,10 @@ def _end(path: str) -> re.Pattern[str]:
 
 
 def _matching(kind: ObjectKind, method: str, path: str) -> tuple[ObjectRoute, Target] | None:
+    path = path.rstrip("/")
     for route in kind.routes:
         if route.method == method:
-            match = _end(route.path).search(path.rstrip("/"))
+            match = _end(route.path).search(path)
             if match is not None:
                 return route, path_target(match)
     return None

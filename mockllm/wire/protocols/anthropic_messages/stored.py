@@ -26,7 +26,7 @@ def _not_found(kind: str, id: str) -> RequestError:
 def _page(found: Iterable[Json], call: JobCall) -> Json:
     """A page of objects like one of models, or by the query's `page`, the number of the first
     object; SDKs before 2.0 read it by `after_id`."""
-    objects = {one["id"]: public_fields(one, call) for one in found}
+    objects = {value["id"]: public_fields(value, call) for value in found}
     ids = list(objects)
     first = digits(call.target.query.get("page", "0")) or 0
     shown = page(ids[first:], call.target, objects.__getitem__)
