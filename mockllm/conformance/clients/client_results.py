@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.compare import Judgement
+from mockllm.checking.judging.compare import CLEAR_ERROR, Judgement
 from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.examination import Failure, Report, Result
 from mockllm.checking.judging.examine import examine_outcomes
@@ -103,8 +103,9 @@ class _Judging:
         return self._ignore | answer.absent | self._runner.hello.unsupported
 
     def _not_judged(self, case: Case, judgement: Judgement) -> tuple[str, ...]:
-        """The fields that were not judged; those that are lost in a crash are not meant."""
-        if any(error.crash for error in self._runner.answers[case.name].outcome.errors):
+        """The fields that were not judged; those that an error leaves out are not meant."""
+        crash = any(error.crash for error in self._runner.answers[case.name].outcome.errors)
+        if crash or judgement.tolerated == CLEAR_ERROR:
             ignored = self._ignore | self._runner.hello.unsupported
             return unjudged_fields(case, ignored, ())
         return unjudged_fields(case, self._absent(case), judgement.not_judged)

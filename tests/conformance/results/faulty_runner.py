@@ -4,6 +4,7 @@ index: calls are put together by their index alone; without one, it raises.
 type: each call has to have a type, or it raises.
 usage: usage is always lost.
 end: a stream that breaks off is taken for an answer.
+refuses: each stream is an error, and nothing else.
 crash: the runner itself raises, outside the client.
 unsupported: reasoning has no place.
 shared: streams share their text.
@@ -42,6 +43,8 @@ class Client:
 
     def outcome(self):
         errors = []
+        if "refuses" in self.mistakes:
+            return {"errors": ["the arguments are no JSON"]}
         for line in self.lines():
             if line.startswith("data:") and line[5:].strip() not in ("", "[DONE]"):
                 chunk = json.loads(line[5:])

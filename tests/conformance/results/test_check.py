@@ -110,6 +110,17 @@ def test_the_smallest_stream_is_that_of_its_scenario(check: Check) -> None:
 
 
 @pytest.mark.slow
+def test_an_error_is_an_outcome_by_itself(check: Check) -> None:
+    """Where an error is accepted, nothing else is asked for, so there is nothing not judged."""
+    check("--only", "chat-args-repeated-at-end*", runner=faulty("refuses"))
+    quirky = [case_ for case_ in written().cases if case_.quirk]
+    assert quirky
+    for case_ in quirky:
+        assert (case_.verdict, case_.not_judged) == ("tolerated", ()), case_
+        assert case_.reason == "accepted: a clear error"
+
+
+@pytest.mark.slow
 def test_both_commands_reproduce_a_case(check: Check) -> None:
     """One judges the case again and fails in the same way, the other prints its bytes."""
     check("--only", "sse-crlf:split", "--policy", "malformed=skip", runner=faulty("usage"))
