@@ -50,6 +50,8 @@ class Entry:
         unsupported: the fields of an outcome that it has no place for.
         left_out: the cases that say nothing about the client, as patterns of quirks or of names of
             cases, each with the reason.
+        by_adapter: what the adapter does and the client does not, by patterns of cases: said where
+            such a case is right.
         resilience: what its runner declares about retries and timeouts, where the client cannot
             have the settings that a case with a fault wants, and its ways to cancel.
         faults: whether its adapter takes cases with faults.
@@ -66,6 +68,7 @@ class Entry:
     notes: str = ""
     used_with: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    by_adapter: Mapping[str, str] = field(default_factory=dict)
     resilience: Mapping[str, Any] = field(default_factory=dict)
     faults: bool = False
 

@@ -10,7 +10,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -79,7 +79,7 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
         ProbeError: its adapter cannot be run, or does not send the one request that is answered.
     """
     cases = played(entry.api) if cases is None else cases
-    judged = [case_ for case_ in cases if not _why_left_out(entry, case_)]
+    judged = [case_ for case_ in cases if not _about(case_, entry.left_out)]
     with http_runner(entry.argv, entry.api, cwd=ROOT) as runner:
         report = runner.examine(judged, POLICY)
         for name, answer in runner.answers.items():
@@ -95,8 +95,10 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
             if _is_reported(one.case, runner)
         }
     left_out = [
-        _left_out(case_, reason) for case_ in cases if (reason := _why_left_out(entry, case_))
+        _left_out(case_, reason) for case_ in cases if (reason := _about(case_, entry.left_out))
     ]
+    helped = {case_.name: _about(case_, entry.by_adapter) for case_ in judged}
+    results = replace(results, cases=tuple(_helped(one, helped) for one in results.cases))
     return replace(
         results,
         client=_client(entry, results.client),
@@ -132,11 +134,20 @@ def _client(entry: Entry, told: Client) -> Client:
     )
 
 
-def _why_left_out(entry: Entry, case: Case) -> str:
-    for pattern, reason in entry.left_out.items():
+def _about(case: Case, sentences: Mapping[str, str]) -> str:
+    """The sentence whose pattern is that of a case; "" if there is none."""
+    for pattern, reason in sentences.items():
         if fnmatchcase(case.quirk, pattern) or fnmatchcase(case.name, pattern):
             return reason
     return ""
+
+
+def _helped(one: CaseResult, sentences: Mapping[str, str]) -> CaseResult:
+    """The case with what the adapter did, where it is right by that."""
+    sentence = sentences.get(one.case, "")
+    if one.verdict != "right" or not sentence:
+        return one
+    return replace(one, reason=f"by the adapter: {sentence}")
 
 
 def _left_out(case: Case, reason: str) -> CaseResult:

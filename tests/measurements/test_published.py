@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from measurements import fault_page, gateway_page
-from measurements.entries import RESULTS, ROOT, entries
+from measurements.entries import RESULTS, ROOT, Entry, entries
 from measurements.page import OVERVIEW, PAGE, page, published
 from mockllm.conformance.gateways.presets import preset_pairs, presets
 from mockllm.conformance.results import Results
@@ -70,6 +71,17 @@ def test_each_form_of_each_quirk_was_played(slug: str) -> None:
     assert [one.case for one in left_out if not one.reason] == []
     for case in results.cases:
         assert not case.quirk or find(case.quirk)
+
+
+@for_all("entry", [entry for entry in entries() if entry.by_adapter])
+def test_a_right_cell_says_what_the_adapter_does(entry: Entry) -> None:
+    """Each pattern is of a case that is right, which has the sentence."""
+    cases = measured()[entry.slug].cases
+    for pattern, sentence in entry.by_adapter.items():
+        right = [
+            case for case in cases if case.verdict == "right" and fnmatchcase(case.quirk, pattern)
+        ]
+        assert {case.reason for case in right} == {f"by the adapter: {sentence}"}, pattern
 
 
 @for_all("slug", SLUGS)

@@ -229,7 +229,7 @@ class CaseResult:
         fields: the fields of the outcome that the differences are about.
         exception: the client's own exception or error, with the place that raised it.
         reason: why the case was tolerated, not judged, not counted, excused or attributed to the
-            adapter.
+            adapter, or what made it right beside the client.
         not_judged: the fields of the outcome that were not judged.
         expected, actual: outcomes, in the form of the answers of runners (`messages`). A field
             that is absent is one that the client has no place for.

@@ -103,6 +103,8 @@ def sentence(case: CaseResult) -> str:
     if case.differences and case.verdict != "adapter":
         text = _short(case.differences[0].rstrip("."))
         return f"{text[:1].upper()}{text[1:]}."
+    if case.verdict == "right" and case.reason:
+        return f"The expected outcome, {case.reason}."
     reason = (case.reason or "no reason is recorded").removeprefix("accepted: ").rstrip(".")
     text = _WITHOUT_MISTAKE[case.group in CASE_RULES].get(case.verdict, "Not judged: {}.")
     once = f" Once in three times it was not: {case.unconfirmed}." if case.unconfirmed else ""

@@ -134,6 +134,10 @@ SENTENCES = [
         "This case was not judged: it shows in bytes only.",
     ),
     (
+        CaseResult("chat/x", "errors", "right", reason="by the adapter: it reads `error`"),
+        "The expected outcome, by the adapter: it reads `error`.",
+    ),
+    (
         CaseResult("chat/x", "plain", "adapter", reason="a.py raised it"),
         "The adapter failed, and not the client, so that nothing is known of the client.",
     ),
