@@ -40,7 +40,6 @@ PACKAGES = {
     "langchain_cut_arguments.py": "langchain-openai",
     "langchain_js_anthropic_output_tokens.mjs": "@langchain/anthropic",
     "langchain_js_google_process_ends.mjs": "@langchain/google-genai",
-    "litellm_many_streams.py": "litellm",
     "llama_index_two_calls.py": "llama-index-llms-openai",
     "openai_agents_unfinished_call.py": "openai-agents",
     "openai_node_in_progress.mjs": "openai",
@@ -52,7 +51,6 @@ PACKAGES = {
 }
 
 APART = {
-    "litellm": ROOT / ".venv-litellm",
     "llama-index-llms-openai": ROOT / ".venv-frameworks",
     "smolagents": ROOT / ".venv-frameworks",
 }
