@@ -8,6 +8,7 @@ For others:
 
 - `replay`: `loading` (`load`, `loads`), `player` with `call` and `decision`, `sessions`, `jobs`
 - `matching`: `index`, `select`, `conversation`, `fingerprint`, `mismatch`
+- `agents`: `known_agents`, the coding agents that are recognised
 - `tapes`: `captured` (an exchange as it went over the wire) and `recorded_turn`
 - `quirks`: the table `QUIRKS`; `faults`: `strikes`, `breaking` and `live`
 """

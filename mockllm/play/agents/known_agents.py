@@ -1,0 +1,135 @@
+"""The agents of `agents.yaml`: recognised by a request, and read out of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from mockllm.core.record import record
+from mockllm.core.request import Request
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_MOST_SEARCHED = 4096
+"""Characters of a text in which an agent is recognised."""
+
+_OF_USER = re.compile(r"[/\\](?:home|Users)[/\\]([^/\\]+)\Z")
+"""A home directory that has the name of its user."""
+
+
+@record
+class Agent:
+    """A coding agent; the expressions have one group each.
+
+    Args:
+        name: as options and recordings have it.
+        title: for people.
+        version: the newest in which any of this was seen.
+        user_agent: what its header begins with.
+        body: a text in the beginning of its system prompt, or of its first message of a user.
+        around: the beginning and the end of what it puts around the words of its user.
+        quotes: the words of its user in quotes; None: it does not quote them.
+        world: where the values of its machine stand, by their names.
+        differs: what differs from run to run though nothing changed.
+        failed: how the text of a failed tool's result reads.
+    """
+
+    name: str
+    title: str
+    version: str
+    user_agent: str
+    body: str
+    around: tuple[tuple[str, str], ...]
+    quotes: re.Pattern[str] | None
+    world: tuple[tuple[str, re.Pattern[str]], ...]
+    differs: tuple[re.Pattern[str], ...]
+    failed: tuple[re.Pattern[str], ...]
+
+    def own_words(self, text: str) -> str:
+        """The words of the user in a text, without what the agent puts around them; "" for a text
+        that is all the agent's."""
+        own = text
+        for begin, end in self.around:
+            own = _without(own, begin, end)
+        own = own if own == text else own.strip()
+        quoted = None if self.quotes is None else self.quotes.search(own.strip())
+        return own if quoted is None else quoted[1].replace('\\"', '"')
+
+    def surroundings(self, request: Request) -> dict[str, str]:
+        """The values of the machine that the agent states, by their names: `cwd`, `home`, `tmp`,
+        `user`, `date`, `git`."""
+        texts = [request.system, *(m.text for m in request.messages if m.role in _STATING)]
+        values = {}
+        for name, pattern in self.world:
+            found = (pattern.search(text) for text in texts)
+            value = next((place[1].strip() for place in found if place is not None), "")
+            if value:
+                values[name] = value
+        user = _OF_USER.search(values.get("home", ""))
+        return values if user is None else {**values, "user": user[1]}
+
+    def is_failure(self, text: str) -> bool:
+        """Whether the text of a tool's result says that the tool failed."""
+        return any(pattern.search(text) for pattern in self.failed)
+
+
+_STATING = ("system", "user")
+"""The roles of messages in which an agent says where it runs."""
+
+
+def agent_of(headers: Mapping[str, str], request: Request | None = None) -> Agent | None:
+    """The agent that sent a request, by its user agent, or else by what it says.
+
+    Args:
+        headers: with lower-case names.
+    """
+    header = headers.get("user-agent", "")
+    agents = known_agents().values()
+    found = (agent for agent in agents if header.startswith(agent.user_agent))
+    agent = next(found, None)
+    if agent is not None or request is None or not request.system:  # each of them has one
+        return agent
+    first = next((m.text for m in request.messages if m.role == "user"), "")
+    texts = (request.system[:_MOST_SEARCHED], first[:_MOST_SEARCHED])
+    return next((agent for agent in agents if any(agent.body in text for text in texts)), None)
+
+
+@cache
+def known_agents() -> Mapping[str, Agent]:
+    """The agents by their names."""
+    table = files(__package__).joinpath("agents.yaml").read_bytes()
+    read = yaml.load(table, _Loader)  # noqa: S506 - a safe one
+    return {name: _agent(name, fields) for name, fields in read.items()}
+
+
+def _agent(name: str, fields: Mapping[str, Any]) -> Agent:
+    quotes = fields.get("quotes")
+    return Agent(
+        name,
+        fields["title"],
+        fields["user_agent"]["seen"],
+        fields["user_agent"]["begins"],
+        fields["body"]["has"],
+        tuple((each["begin"], each["end"]) for each in fields.get("around", ())),
+        None if quotes is None else re.compile(quotes["at"], re.DOTALL),
+        tuple((each, re.compile(place["at"])) for each, place in fields["world"].items()),
+        tuple(re.compile(each["at"]) for each in fields.get("differs", ())),
+        tuple(re.compile(each["at"]) for each in fields.get("failed", ())),
+    )
+
+
+def _without(text: str, begin: str, end: str) -> str:
+    """A text without the parts between two marks; one that does not end stays."""
+    parts, last = [], 0
+    while (start := text.find(begin, last)) >= 0:
+        stop = text.find(end, start)
+        if stop < 0:
+            break
+        parts.append(text[last:start])
+        last = stop + len(end)
+    return "".join([*parts, text[last:]])
