@@ -10,6 +10,7 @@ import re
 import re._constants as op  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 import warnings
+from bisect import bisect_left
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +31,15 @@ _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 _CHARACTERS = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
 _FUZZY = re.compile(r"(?<!\\)(?:\\\\)*(\{[\d<=+\s]*[deis][\d<=+,:\s}])")
 """What `regex` would read as a number of errors, as in `(?:foo){e<=1}`, and `re` reads as text."""
+
+
+_FROM_BEGIN = re.compile(r"(?s:\\A\(\?:(.*)\)\\Z)")
+"""As a recorder writes one for a whole text."""
+
+_UNIT = re.compile(
+    r"(?s:\(\?s:\.\+\?\)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\]()*+?|])(?:[*+?]|\{\d*,?\d*\})?[?+]?"
+)
+"""A part of an expression that matches by itself, with its repeat; other groups are none."""
 
 
 class PatternError(ValueError):
@@ -92,6 +102,15 @@ class TimedPattern:
         except TimeoutError:
             raise self._gave_up(text, limit) from None
 
+    def end_in(self, text: str) -> int | None:
+        """Where its first match in a text ends; None where there is none.
+
+        Raises:
+            PatternGaveUpError: the search took longer than `REQUEST_LIMIT`.
+        """
+        match = self._search(text, REQUEST_LIMIT)
+        return None if match is None else int(match.end())
+
     @property
     def group_names(self) -> tuple[str, ...]:
         """The names of its groups, `(?P<name>...)`."""
@@ -146,6 +165,27 @@ class TimedPattern:
             return self._compiled.fullmatch(text, timeout=LIMIT, concurrent=True) is not None
         except TimeoutError:
             raise self._gave_up(text, LIMIT) from None
+
+    def parting(self, text: str) -> tuple[str, int] | None:
+        """Where a text does not go on as an expression does that begins with the text: the rest of
+        the expression, and the place in the text. None for expressions that may begin anywhere.
+
+        Raises:
+            PatternGaveUpError: a search took longer than `REQUEST_LIMIT`.
+        """
+        whole = _FROM_BEGIN.fullmatch(self.text)
+        if whole is None:
+            return None
+        inner = whole[1]
+        ends = [0, *(found.end() for found in _UNIT.finditer(inner))]
+        if "".join(found[0] for found in _UNIT.finditer(inner)) != inner:
+            return None
+
+        def end_of(count: int) -> int | None:
+            return TimedPattern(rf"\A(?:{inner[: ends[count]]})").end_in(text)
+
+        met = bisect_left(range(1, len(ends)), x=True, key=lambda count: end_of(count) is None)
+        return inner[ends[met] :], end_of(met) or 0
 
     def _gave_up(self, text: str, limit: float) -> PatternGaveUpError:
         return PatternGaveUpError(

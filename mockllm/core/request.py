@@ -1,13 +1,16 @@
 """The protocol-neutral request, which matching, checking and automatic answers read.
 
 Every protocol's parser returns one. Only data may live here, and what it says by itself: which
-messages are the user's, and which results are new. `play/matching/conversation` reads its turns.
+messages are the user's, which results are new, and which texts are those of the client's machine.
+`play/matching/conversation` reads its turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Any, Literal
 
 from mockllm.core.record import record
@@ -100,6 +103,154 @@ class Parameters:
     ignore_eos: bool | None = None
 
 
+# The machine that a client runs on, as far as its requests tell: its folders, its user. A recording
+# has placeholders for these values (`<cwd>`), and a replay those of its own machine. A text that
+# reads like a placeholder without being one gets a mark (`<!cwd>`).
+
+FILLED = ("cwd", "home", "tmp", "hostname", "user")
+"""The values that an answer may have, too."""
+
+WORLD = (*FILLED, "git")
+"""The names of all values."""
+
+IN_FOLDER_NAME = "cwd-name"
+"""The working directory in the name of a folder: Claude Code keeps what it remembers of
+`/work/shop` in `-work-shop`."""
+
+_PLACEHOLDER = re.compile(rf"<(!*)({'|'.join((*WORLD, IN_FOLDER_NAME))})>")
+_SHORTEST = 3
+"""Characters of a value that is looked for: `/` is in all texts."""
+
+# A path ends where no name goes on, and begins where none ended; `\n` may be written as an escape.
+_BEFORE = r"(?:(?<![\w.~-])|(?<=\\[nrt]))"
+_AFTER = r"(?![\w-]|\.\w)"
+_LINE_BEFORE, _LINE_AFTER = r"(?:\A|(?<=\n)|(?<=\\n))", r'(?=\n|\\n|\\?"|\Z)'
+
+
+@record
+class World:
+    """The values of a machine, by their names, and what else differs from run to run.
+
+    Args:
+        values: without those that the request has as placeholders already.
+        differs: expressions with one group for what is not compared wherever it stands.
+    """
+
+    values: tuple[tuple[str, str], ...] = ()
+    differs: tuple[re.Pattern[str], ...] = ()
+
+    @property
+    def known(self) -> Mapping[str, str]:
+        """The values that placeholders stand for."""
+        known = dict(self.values)
+        if "cwd" in known:
+            known[IN_FOLDER_NAME] = in_folder_name(known["cwd"])
+        return known
+
+    def hide(self, text: str, names: Collection[str] = WORLD) -> str:
+        """A text with placeholders for values; the longest of them first."""
+        pattern = _pattern(self.values, frozenset(names))
+        return text if pattern is None else pattern.sub(_placeholder, text)
+
+    def normal(self, text: str, names: Collection[str] = WORLD) -> str:
+        """A text with placeholders for values and for what differs from run to run."""
+        text = self.hide(text, names)
+        for pattern in self.differs:
+            text = pattern.sub(_mark_ignored, text)
+        return text
+
+    def normal_value(self, value: Any, names: Collection[str] = WORLD) -> Any:
+        """A JSON value whose texts are as `normal` gives them."""
+        if isinstance(value, str):
+            return self.normal(value, names)
+        if isinstance(value, list | tuple):
+            return [self.normal_value(item, names) for item in value]
+        if isinstance(value, Mapping):
+            return {
+                self.hide(key, names): self.normal_value(item, names) for key, item in value.items()
+            }
+        return value
+
+    def fill(self, text: str) -> str:
+        """A text with values in place of placeholders: the inverse of `hide`. A placeholder without
+        a value stays."""
+        known = self.known
+
+        def value(found: re.Match[str]) -> str:
+            marks, name = found.groups()
+            return f"<{marks[1:]}{name}>" if marks else known.get(name, found[0])
+
+        return _PLACEHOLDER.sub(value, text) if "<" in text else text
+
+    def lacking(self, text: str) -> str:
+        """The first name of which a text has a placeholder and the world no value; "" for none."""
+        known = self.known
+        found = (name for marks, name in _PLACEHOLDER.findall(text) if not marks)
+        return next((name for name in found if name not in known), "")
+
+
+NO_WORLD = World()
+
+
+class Words(str):
+    """A text of a client that says where it runs, which is compared without that.
+
+    Args:
+        world: the client's.
+    """
+
+    world: World
+
+    @classmethod
+    def of(cls, text: str, world: World) -> Words:
+        """The text of a client with this world."""
+        words = cls(text)
+        words.world = world
+        return words
+
+
+def in_folder_name(path: str) -> str:
+    """A path as a part of the name of a folder, as Claude Code writes it."""
+    return re.sub(r"[^A-Za-z0-9]", "-", path)
+
+
+def has_placeholder(text: str) -> bool:
+    """Whether a text has a placeholder, or what is marked as none."""
+    return "<" in text and _PLACEHOLDER.search(text) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(values: tuple[tuple[str, str], ...], names: frozenset[str]) -> re.Pattern[str] | None:
+    ways = []
+    for name, value in sorted(values, key=lambda pair: -len(pair[1])):
+        if name in names and len(value) >= _SHORTEST:
+            ways.append(f"(?P<{name}>{_way(name, re.escape(value))})")
+            if name == "cwd":
+                ways.append(f"(?P<folder>(?<=/){re.escape(in_folder_name(value))}(?=/))")
+    return re.compile(f"{'|'.join(ways)}|{_PLACEHOLDER.pattern}") if ways else None
+
+
+def _way(name: str, value: str) -> str:
+    match name:
+        case "git":
+            return value
+        case "user" | "hostname":  # a word of prompts, too: only in `ls -l`, and alone in a line
+            owner = rf"(?<=\d ){value}(?= )|(?<= ){value}(?= +\d)"
+            return rf"{owner}|{_LINE_BEFORE}{value}{_LINE_AFTER}"
+    return f"{_BEFORE}{value}{_AFTER}"
+
+
+def _placeholder(found: re.Match[str]) -> str:
+    if found.lastgroup is not None:
+        return f"<{IN_FOLDER_NAME if found.lastgroup == 'folder' else found.lastgroup}>"
+    return f"<!{found[0][1:]}"
+
+
+def _mark_ignored(found: re.Match[str]) -> str:
+    start, end = (at - found.start() for at in found.span(1))
+    return f"{found[0][:start]}<ignored>{found[0][end:]}"
+
+
 @record
 class Request:
     """One request for an answer.
@@ -121,6 +272,8 @@ class Request:
         traits: further facts from path and query that the answer's bytes depend on, as strings
             that the protocol defines.
         query: the parameters of the query, the last value of each name; for conditions.
+        agent: the name of the coding agent that sent it; "" for any other client.
+        world: what the agent says of the machine that it runs on; None for any other client.
     """
 
     api: str
@@ -138,6 +291,8 @@ class Request:
     wants_reasoning: bool = False
     traits: frozenset[str] = frozenset()
     query: Mapping[str, str] = field(default_factory=dict)
+    agent: str = ""
+    world: World | None = None
 
     @property
     def users(self) -> list[Message]:

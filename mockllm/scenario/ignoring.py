@@ -1,7 +1,8 @@
 """The parts of a request that are not compared: `match: {ignore: [...]}`.
 
-Both sides of a comparison are normalised: a UUID becomes `<uuid>`, a time `<timestamp>`, what a
-regular expression matches `<ignored>`, and what stands at a path is left out. Pure.
+Both sides of a comparison are normalised: a UUID becomes `<uuid>`, a time `<timestamp>`, the
+working directory of a coding agent `<cwd>`, what a regular expression matches `<ignored>`, and what
+stands at a path is left out. Pure.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from mockllm.core.patterns import EXAMPLES, PatternError, compile_pattern, path_pattern
+from mockllm.core.request import IN_FOLDER_NAME, WORLD, Request, Words
 from mockllm.core.text import did_you_mean
 from mockllm.scenario.model import (
     AnyText,
@@ -58,13 +60,13 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
 }
 """By name, how a value is written. An earlier name is tried first: a time has a date in it."""
 
-NAMES = tuple(_WRITTEN)
+NAMES = (*_WRITTEN, *WORLD)
 
 GENERATED: Ignored = ("uuid", "timestamp")
 """What a client makes up anew for each run."""
 
 IGNORED = "<ignored>"
-PLACEHOLDERS = (*(f"<{name}>" for name in NAMES), IGNORED)
+PLACEHOLDERS = (*(f"<{name}>" for name in (*NAMES, IN_FOLDER_NAME)), IGNORED)
 
 _TIME_FIELD = re.compile(
     r"(?:(?i:time|stamp|date|epoch|created|updated|modified|started|ended|expires|now)"
@@ -76,7 +78,7 @@ _UNIX = re.compile(r"[1-3][0-9]{9}(?:[0-9]{3}|\.[0-9]+)?")
 
 def flaw_of(part: str) -> str | None:
     """Why a text is nothing that can be ignored; None for what can."""
-    if part in _WRITTEN:
+    if part in NAMES:
         return None
     if part.startswith("$"):
         known = path_pattern(part) is not None
@@ -99,14 +101,22 @@ class _Normaliser:
         self._patterns = [compile_pattern(part[1:-1]) for part in ignore if part.startswith("/")]
         paths = [path_pattern(part) or "" for part in ignore if part.startswith("$")]
         self._paths = re.compile("|".join(paths)) if paths else None
-        named = [name for name in NAMES if name in ignore]
+        named = [name for name in _WRITTEN if name in ignore]
+        self._world = frozenset(WORLD).intersection(ignore)
         self._named = _names_pattern(named) if named else None
         self._times = "timestamp" in named
 
     def text(self, text: str) -> str:
+        if self._world and isinstance(text, Words):
+            text = text.world.normal(text, self._world)
         for pattern in self._patterns:
             text = pattern.replace_matches(text, IGNORED)
         return text if self._named is None else self._named.sub(_placeholder, text)
+
+    def body(self, request: Request, body: Any) -> Any:
+        if self._world and request.world is not None:
+            body = request.world.normal_value(body, self._world)
+        return self.value(body)
 
     def value(self, value: Any, path: str = "") -> Any:
         if isinstance(value, str):
@@ -168,6 +178,20 @@ def normal_value(ignore: Ignored, value: Any) -> Any:
         PatternGaveUpError: the search for a regular expression took too long.
     """
     return _normaliser(ignore).value(value) if ignore else value
+
+
+def normal_body(ignore: Ignored, request: Request, body: Any = None) -> Any:
+    """The body of a request as `normal_value` gives it, also without what its agent says of the
+    machine that it runs on.
+
+    Args:
+        body: in place of its own.
+
+    Raises:
+        PatternGaveUpError: the search for a regular expression took too long.
+    """
+    body = request.body if body is None else body
+    return _normaliser(ignore).body(request, body) if ignore else body
 
 
 def wanted_text(condition: TextCondition) -> str:

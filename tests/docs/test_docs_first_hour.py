@@ -81,6 +81,7 @@ LONGEST = 15_000
 
 LONGER = {
     "architecture": "For contributors, who read it once.",
+    "decisions": "For contributors; a paragraph for each decision.",
     "findings": "A list; each finding is a page of its own length.",
     "gateways": "Generated.",
     "protocols": "Generated tables, one API after the other.",

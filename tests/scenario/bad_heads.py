@@ -265,7 +265,7 @@ HEADS: list[Row] = [
         "match ignore",
         top("match: {user: x, ignore: [uid, $.a b, /(/, 5]}"),
         [
-            "2:27: match.ignore[0]: must be uuid, timestamp, date, a path such as $.metadata, or a /regular expression/, got 'uid'; did you mean 'uuid'?",
+            "2:27: match.ignore[0]: must be uuid, timestamp, date, cwd, home, tmp, hostname, user, git, a path such as $.metadata, or a /regular expression/, got 'uid'; did you mean 'uuid'?",
             "2:32: match.ignore[1]: is no path that is known here; such are $.user, $.metadata['user id'], $.messages[*].name, $.input[0] and $..email",
             "2:39: match.ignore[2]: must be a regular expression of Python; missing ), unterminated subpattern at position 0",
             "2:44: match.ignore[3]: must be a string, got 5; put it in quotes to make it one",

@@ -5,6 +5,7 @@ All that reads conditions reads them here: selection, errors, and the page that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -21,7 +22,7 @@ from mockllm.core.request import Message, Request, SentFile
 from mockllm.core.text import common_length, display, shorten
 from mockllm.play.matching.hidden import is_hidden_value
 from mockllm.play.matching.sent_files import check_files, source_of, wanted_files
-from mockllm.scenario.ignoring import normal_text, normal_value, wanted_text
+from mockllm.scenario.ignoring import normal_body, normal_text, normal_value, wanted_text
 from mockllm.scenario.model import (
     AnyText,
     Expect,
@@ -133,7 +134,7 @@ def check_text(what: str, condition: AnyText, text: str) -> str | None:
         return next(filter(None, problems))
     wanted = wanted_text(condition)
     if condition.op == "regex":
-        return f"{what} must match the regex {display(wanted)}, got {display(text)}"
+        return f"{what} must match the regex {_describe_parting(wanted, text)}"
     if condition.op == "hidden":
         return f"{what} must have the value that was recorded, and is hidden; got {display(text)}"
     sent = normal_text(condition.ignore, text)
@@ -172,6 +173,21 @@ def _describe_difference(expected: str, actual: str) -> str:
     start = alike - _SHOWN_BEFORE
     wanted, got = display(expected[start:]), display(actual[start:])
     return f"{wanted} from character {start + 1} on, got {got}"
+
+
+def _describe_parting(regex: str, text: str) -> str:
+    """A regular expression that a text does not match, from shortly before the place where the
+    two part, if they begin alike."""
+    parting = compile_pattern(regex).parting(text)
+    if parting is None or parting[1] <= _SHOWN_ALIKE:
+        return f"{display(regex)}, got {display(text)}"
+    rest, alike = parting
+    start = alike - _SHOWN_BEFORE
+    wanted = text[start:alike] + _ESCAPED.sub(r"\1", rest)
+    return f"{display(wanted)} from character {start + 1} on, got {display(text[start:])}"
+
+
+_ESCAPED = re.compile(r"\\(\W)")
 
 
 def check_partial(what: str, expected: Any, actual: Any) -> str | None:
@@ -232,7 +248,8 @@ def judged_match(
         yield _judged_offer(f"{path}.tools", name, request)
     yield from judged_values(f"{path}.headers", "the header", match.headers, headers)
     yield from judged_values(f"{path}.query", "the parameter", match.query, request.query)
-    yield from judged_body(f"{path}.body", match.body, request.body, match.ignore)
+    body = normal_body(match.ignore, request) if match.body else None
+    yield from judged_body(f"{path}.body", match.body, body, match.ignore)
     if match.stream is not None:
         verb = "" if match.stream else "not "
         problem = f"{path}.stream: the request must {verb}be for a stream"
@@ -453,7 +470,8 @@ def _judged_entry(
     if expect.user_files:
         files = [request.last_user.files]
         yield _judged_files(f"{path}.user_files", expect.user_files, files)
-    yield from judged_body(f"{path}.body", expect.body, request.body, expect.ignore)
+    body = normal_body(expect.ignore, request) if expect.body else None
+    yield from judged_body(f"{path}.body", expect.body, body, expect.ignore)
     if expect.schema is not None:
         problems = tuple(_check_schema(f"{path}.schema", expect.schema, request.body))
         yield JudgedCondition(f"{path}.schema", expect.schema, request.body, problems)

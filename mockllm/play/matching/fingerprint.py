@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 from mockllm.core.forms import FormPart, form_parts
 from mockllm.core.request import Request
 from mockllm.play.matching.hidden import hidden_parameters, hidden_pointers, is_file, pointer_keys
-from mockllm.scenario.ignoring import normal_text, normal_value
+from mockllm.scenario.ignoring import normal_body, normal_text, normal_value
 from mockllm.scenario.model import Ignored
 from mockllm.wire.protocols.values import utf8_text
 
@@ -42,7 +42,7 @@ def request_digest(request: Request, redacted: Iterable[str] = (), ignore: Ignor
         redacted: JSON pointers (RFC 6901) to strings of the body that do not count.
         ignore: what else does not count.
     """
-    body = normal_value(ignore, without(request.body, redacted))
+    body = normal_body(ignore, request, without(request.body, redacted))
     return _digest(request.api, request.model, request.stream, *sorted(request.traits), body)
 
 

@@ -7,7 +7,7 @@ regular expressions, combined conditions and globs are tried one by one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from mockllm.core.record import record
@@ -203,7 +203,8 @@ class ScenarioIndex:
             sorted({SCENARIO_HEADER, *(name for part in parts for name, _ in part.headers)})
         )
         """The names, in lower case, of all headers that decide which scenario answers."""
-        self._cache: dict[str, tuple[Scenario, ...]] = {}
+        self._cache: dict[Hashable, tuple[Scenario, ...]] = {}
+        """By the text, and by what its client says of its machine."""
         self._recorded = _by_request(self.scenarios)
 
     def recorded_turns(self, request: Request) -> tuple[tuple[Scenario, int], ...]:
@@ -252,13 +253,14 @@ class ScenarioIndex:
         """The scenarios whose `match.user` a user message meets."""
         if self._few is not None:
             return tuple([scenario for needle, scenario in self._few if needle in text])
-        scenarios = self._cache.get(text)
+        key = text if type(text) is str else (text, getattr(text, "world", None))
+        scenarios = self._cache.get(key)
         if scenarios is None:
             scenarios = tuple([self.scenarios[index] for index in self._search(text)])
             if len(text) <= _CACHED_LENGTH:
                 if len(self._cache) >= _CACHED_TEXTS:
                     self._cache.clear()
-                self._cache[text] = scenarios
+                self._cache[key] = scenarios
         return scenarios
 
     def _search(self, text: str) -> list[int]:

@@ -14,6 +14,7 @@ from mockllm.core.errors import NoMatchError, RequestError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import Request
+from mockllm.play.agents.agent_requests import as_agent_sent
 from mockllm.play.matching.conversation import Selection, turn_at
 from mockllm.play.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.play.matching.request_validation import check_continuation, check_expectations
@@ -149,7 +150,7 @@ class Player:
         self._replayer = Replayer(latency.latency)
         self.lookups = Lookups(self.served, self._replayer, speed)
         self._cache = RequestCache()
-        self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
+        self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER, "user-agent")
 
     def play(self, call: ApiCall) -> Answered:
         """The answer to a request."""
@@ -375,6 +376,7 @@ class Player:
         """
         protocol = call.protocol
         parsed = protocol.parse(parse_object(call.body), call.target, strict)
+        parsed = as_agent_sent(parsed, call.headers)
         if call.target.query:
             parsed = replace(parsed, query=call.target.query)
         draft.request = parsed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -97,6 +98,21 @@ def test_a_text_condition(op: Any, value: str, text: str, message: str | None) -
     condition = TextCondition(op, value)
     assert check_text("the text", condition, text) == message
     assert text_holds(condition, text) == (message is None)
+
+
+def test_a_regular_expression_is_shown_from_where_the_text_parts() -> None:
+    """One of a whole text, as recorders write them; two long beginnings say nothing."""
+    text = "Write to the following address and tell them what came of the test of today: "
+    regex = rf"\A(?:{re.escape(text)}\S+{re.escape('. Be (very) kind.')})\Z"
+    problem = check_text("it", TextCondition("regex", regex), f"{text}a@b.example. Be (very) rude.")
+    assert problem == (
+        "it must match the regex '.example. Be (very) kind.' from character 81 on, "
+        "got '.example. Be (very) rude.'"
+    )
+    for odd in (r"\A(?:a|b)\Z", r"\A(?:(a)+)\Z"):
+        problem = check_text("it", TextCondition("regex", odd), text)
+        assert problem is not None
+        assert "must match the regex '\\\\A" in problem
 
 
 def test_a_model_is_matched_by_a_glob() -> None:

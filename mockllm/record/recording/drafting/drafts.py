@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mockllm.core.errors import MockLLMError, ScenarioError, WireError
-from mockllm.core.request import Request
+from mockllm.core.request import WORLD, Request
 from mockllm.play.matching.conversation import History, openings
 from mockllm.play.tapes.captured import Captured, Tape, detect_api, request_of
 from mockllm.play.tapes.socket_session import Recording, SocketSession
@@ -330,7 +330,9 @@ class Drafting:
         same = placement.conversation or twin
         ignore = _ignored_by(same.scenario) if same is not None else ()
         if placement.conversation is None:
-            ignore += tuple(part for part in self._rule.ignore if part not in ignore)
+            of_agent = WORLD if request.agent else ()
+            new = (*self._rule.ignore, *of_agent)
+            ignore += tuple(part for part in dict.fromkeys(new) if part not in ignore)
         name = twin.scenario.name if twin is not None and is_new else ""
         return replace(placement, ignore=ignore, twin=name)
 

@@ -21,7 +21,7 @@ from mockllm.play.matching.sent_files import source_of
 from mockllm.record.recording.drafting.conversations import Conversation
 from mockllm.record.redaction.placeholders import wildcards
 from mockllm.scenario.check import text_operators
-from mockllm.scenario.ignoring import PLACEHOLDERS, competing, normal_text, normal_value
+from mockllm.scenario.ignoring import PLACEHOLDERS, competing, normal_body, normal_text
 from mockllm.scenario.model import AnyText, Ignored, Match, Scenario, TextCondition
 from mockllm.scenario.precedence import user_condition
 from mockllm.scenario.reading.tables import is_tool_name
@@ -79,7 +79,7 @@ class Matches:
         """The condition that this text meets, and others only if they differ in what is ignored."""
         pattern = self.pattern(normal_text(ignore, text))
         if pattern is None:
-            return TextCondition("equals", text, ignore)
+            return TextCondition("equals", str(text), ignore)
         for placeholder in PLACEHOLDERS if ignore else ():
             pattern = pattern.replace(placeholder, "(?s:.+?)")
         return TextCondition("regex", rf"\A(?:{pattern})\Z", ignore)
@@ -253,7 +253,7 @@ def is_same(one: Request, other: Request, ignore: Ignored = ()) -> bool:
     """Whether two requests ask for the same, but for what is ignored."""
     if (one.api, one.model, one.stream) != (other.api, other.model, other.stream):
         return False
-    return bool(normal_value(ignore, one.body) == normal_value(ignore, other.body))
+    return bool(normal_body(ignore, one) == normal_body(ignore, other))
 
 
 def _users_differ_later(one: Scenario, other: Scenario) -> bool:
@@ -293,7 +293,7 @@ def distinguishing_fields(
         return None
     if ignore:
         request, *others = (
-            replace(sent, body=normal_value(ignore, sent.body)) for sent in (request, *others)
+            replace(sent, body=normal_body(ignore, sent)) for sent in (request, *others)
         )
     paths = [path for path in _fields(request, request.body, ()) if _differs(path, request, others)]
     # Some fields distinguish those that one of them does: what a condition on several lacks is what
