@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
+from textwrap import wrap
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -58,7 +59,7 @@ def no_pattern(text: str) -> str | None:
 
 
 _GLOB = re.compile(r"([*?[])")
-_DISTINGUISHING: tuple[str, ...] = ("user_files", "system", "tools", "model", "stream")
+_DISTINGUISHING: tuple[str, ...] = ("user_files", "tools", "system", "model", "stream")
 """The conditions that may distinguish conversations with the same first text, the best first."""
 
 
@@ -134,7 +135,9 @@ class Matches:
         """The scenario with a match that its own first request meets and no other's does, and the
         competitors that have to change for it, as they are then.
 
-        Where no condition distinguishes it from another one, only the digests of their requests do.
+        Both sides get a condition: a request that meets that of neither gets no answer, and not
+        that of the one without. Where no condition distinguishes it from another one, only the
+        digests of their requests do.
         """
         competitors = self._competitors(scenario, request)
         if request is None or not competitors:
@@ -179,9 +182,12 @@ class Matches:
             return True
         if mine.conditions == theirs.conditions and _users_differ_later(one, other):
             return True
-        shadowed = theirs.conditions >= mine.conditions and _holds(other, request)
-        shadows = mine.conditions >= theirs.conditions and _holds(one, first)
-        return not shadowed and not shadows
+        if request is None or first is None:
+            # It is not known what the other one is found by: the one with more conditions wins.
+            shadowed = theirs.conditions >= mine.conditions and _holds(other, request)
+            shadows = mine.conditions >= theirs.conditions and _holds(one, first)
+            return not shadowed and not shadows
+        return not _holds(other, request) and not _holds(one, first)
 
     def _narrower(
         self, scenario: Scenario, request: Request, rivals: Sequence[Request]
@@ -197,9 +203,26 @@ class Matches:
             for names in combinations(_DISTINGUISHING, count):
                 match: Match | None = scenario.match
                 for name in names:
-                    match = self._with(match, name, request) if match is not None else None
+                    if match is not None:
+                        match = self._with_telling(match, name, request, rivals)
                 if match is not None:
                     yield replace(scenario, match=match)
+
+    def _with_telling(
+        self, match: Match, name: str, request: Request, rivals: Sequence[Request]
+    ) -> Match | None:
+        """The match with a condition that its request meets and rivals do not, as short as may
+        be."""
+        if name == "tools":
+            tools = _telling_tools(request, rivals)
+            return replace(match, tools=tools) if tools else None
+        if name == "system":
+            piece = _telling_piece(request, rivals, match.ignore)
+            if piece is not None:
+                return replace(match, system=piece)
+            if request.agent:  # its whole system prompt has the date in it
+                return None
+        return self._with(match, name, request)
 
     def _with_changes(
         self, scenario: Scenario, request: Request, firsts: Sequence[Request]
@@ -210,6 +233,11 @@ class Matches:
             changes = self._changes(mine, request, ways)
             if changes is not None:
                 yield mine, changes
+        for theirs in chain.from_iterable(tuple(ways.values())):
+            for mine in _without_added(scenario, theirs):
+                changes = self._changes(mine, request, ways)
+                if changes is not None:
+                    yield mine, changes
 
     def _changes(
         self, mine: Scenario, request: Request, ways: dict[str, list[Scenario]]
@@ -220,7 +248,7 @@ class Matches:
             name, first = competitor.scenario.name, self.first(competitor)
             if name not in ways:
                 ways[name] = list(self._alternatives(competitor.scenario, first, request))
-            for theirs in ways[name]:
+            for theirs in (*ways[name], *_without_added(competitor.scenario, mine)):
                 if self._both_found(mine, request, theirs, first) and not self._competitors(
                     theirs, first, changed
                 ):
@@ -241,6 +269,65 @@ class Matches:
             yield replace(competitor, apis=others)
         if first is not None:
             yield from self._narrower(competitor, first, [request])
+
+
+_LONGEST_PIECE = 100
+_SHORTEST_PIECE = 12
+"""Characters of a piece of a system prompt in a condition."""
+
+
+def _telling_tools(request: Request, rivals: Sequence[Request]) -> tuple[str, ...]:
+    """The fewest tools that a request offers of which each rival lacks one; () where it offers none
+    that a rival lacks."""
+    names = [tool.name for tool in request.tools if is_tool_name(tool.name)]
+    telling: dict[str, None] = {}
+    for rival in rivals:
+        offered = {tool.name for tool in rival.tools}
+        if offered.issuperset(telling):
+            missing = next((name for name in names if name not in offered), None)
+            telling |= {} if missing is None else {missing: None}
+    return tuple(telling)
+
+
+def _telling_piece(
+    request: Request, rivals: Sequence[Request], ignore: Ignored
+) -> TextCondition | None:
+    """A condition on a system prompt that has nothing that differs from run to run: all of a short
+    one, or the first piece of a longer one that no rival has."""
+    system, *others = (normal_text(ignore, sent.system) for sent in (request, *rivals))
+    if len(system) <= _LONGEST_PIECE:
+        return TextCondition("equals", system, ignore) if _is_stable(system) else None
+    for line in system.splitlines():
+        for piece in wrap(line, _LONGEST_PIECE, break_long_words=False, break_on_hyphens=False):
+            told = piece in line and not any(piece in other for other in others)
+            if told and len(piece) >= _SHORTEST_PIECE and _is_stable(piece):
+                return TextCondition("contains", piece, ignore)
+    return None
+
+
+_CHANGING: Ignored = ("uuid", "timestamp", "date")
+
+
+def _is_stable(text: str) -> bool:
+    """Whether a text, which may be part of a condition, is the same in another run."""
+    if not text or wildcards(text) or any(mark in text for mark in PLACEHOLDERS):
+        return False
+    return normal_text(_CHANGING, text) == text
+
+
+def _without_added(other: Scenario, narrow: Scenario) -> Iterator[Scenario]:
+    """A competitor with what a scenario demands and the competitor does not, as what must not
+    hold."""
+    theirs, match = other.match, narrow.match
+    if theirs is None or match is None or theirs.negated is not None:
+        return
+    added = Match(
+        system=match.system if match.system != theirs.system else None,
+        tools=tuple(name for name in match.tools if name not in theirs.tools),
+        body=match.body if match.body != theirs.body else None,
+    )
+    if added.conditions == 1:
+        yield replace(other, match=replace(theirs, negated=added))
 
 
 def _opening_files(request: Request) -> tuple[SentFile, ...]:
@@ -332,12 +419,19 @@ def _fields(request: Request, value: Any, path: _Path) -> Iterator[_Path]:
             continue
         if isinstance(item, Mapping | list) and item:
             deeper.append((item, here))
-        elif isinstance(item, str) and wildcards(item):
+        elif (isinstance(item, str) and item and not _is_stable(item)) or _is_time(key, item):
             continue
         elif len(compact(item)) <= _LONGEST and is_in_json(item):
             yield here
     for item, here in deeper:
         yield from _fields(request, item, here)
+
+
+def _is_time(key: str | int, value: Any) -> bool:
+    """Whether a number is a time, or an amount of milliseconds: it differs in each run."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return value >= 1e9 or str(key).lower().endswith(("_ms", "_at", "timestamp"))
 
 
 def _items(value: Any) -> Iterator[tuple[str | int, Any]]:

@@ -334,11 +334,11 @@ def test_images_without_text_are_matched_by_their_digests():
 
 
 def test_images_distinguish_messages_with_one_text():
-    """Only where they compete: the later one gets the condition."""
+    """Only where they compete: then each gets the condition."""
     scenarios = drafted(
         answer([image("AAAA", "what?")], "one"), answer([image("BBBB", "what?")], "two")
     )
-    assert [len(scenario.match.user_files) for scenario in scenarios.values()] == [0, 1]
+    assert [len(scenario.match.user_files) for scenario in scenarios.values()] == [1, 1]
     assert played(scenarios, image("AAAA", "what?"), temperature=0) == ("what", 0)
     assert played(scenarios, image("BBBB", "what?"), temperature=0) == ("what-2", 0)
 
