@@ -117,7 +117,9 @@ IN_FOLDER_NAME = "cwd-name"
 """The working directory in the name of a folder: Claude Code keeps what it remembers of
 `/work/shop` in `-work-shop`."""
 
-_PLACEHOLDER = re.compile(rf"<(!*)({'|'.join((*WORLD, IN_FOLDER_NAME))})>")
+_NAMES = "|".join((*WORLD, IN_FOLDER_NAME))
+_PLACEHOLDER = re.compile(rf"<(!*)({_NAMES})>")
+PLACEHOLDER_BYTES = re.compile(_PLACEHOLDER.pattern.encode())
 _SHORTEST = 3
 """Characters of a value that is looked for: `/` is in all texts."""
 
@@ -132,12 +134,14 @@ class World:
     """The values of a machine, by their names, and what else differs from run to run.
 
     Args:
-        values: without those that the request has as placeholders already.
+        values: none where the request has placeholders already.
         differs: expressions with one group for what is not compared wherever it stands.
+        is_recorded: whether the request has placeholders, and so gets none filled in.
     """
 
     values: tuple[tuple[str, str], ...] = ()
     differs: tuple[re.Pattern[str], ...] = ()
+    is_recorded: bool = False
 
     @property
     def known(self) -> Mapping[str, str]:
@@ -147,10 +151,22 @@ class World:
             known[IN_FOLDER_NAME] = in_folder_name(known["cwd"])
         return known
 
+    def expression(self, names: Collection[str] = WORLD) -> str:
+        """A regular expression without groups for what `hide` replaces; "" for nothing."""
+        return _expression(self.values, frozenset(names))
+
+    def placeholder(self, text: str) -> str:
+        """The placeholder for what `expression` found; any other text as it is."""
+        if _PLACEHOLDER.fullmatch(text):
+            return f"<!{text[1:]}"
+        return next((f"<{name}>" for name, value in self.known.items() if value == text), text)
+
     def hide(self, text: str, names: Collection[str] = WORLD) -> str:
         """A text with placeholders for values; the longest of them first."""
-        pattern = _pattern(self.values, frozenset(names))
-        return text if pattern is None else pattern.sub(_placeholder, text)
+        expression = self.expression(names)
+        if not expression:
+            return text
+        return re.sub(expression, lambda found: self.placeholder(found[0]), text)
 
     def normal(self, text: str, names: Collection[str] = WORLD) -> str:
         """A text with placeholders for values and for what differs from run to run."""
@@ -181,6 +197,16 @@ class World:
             return f"<{marks[1:]}{name}>" if marks else known.get(name, found[0])
 
         return _PLACEHOLDER.sub(value, text) if "<" in text else text
+
+    def fill_value(self, value: Any) -> Any:
+        """A JSON value whose texts are filled."""
+        if isinstance(value, str):
+            return self.fill(value)
+        if isinstance(value, list):
+            return [self.fill_value(item) for item in value]
+        if isinstance(value, Mapping):
+            return {key: self.fill_value(item) for key, item in value.items()}
+        return value
 
     def lacking(self, text: str) -> str:
         """The first name of which a text has a placeholder and the world no value; "" for none."""
@@ -220,14 +246,14 @@ def has_placeholder(text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _pattern(values: tuple[tuple[str, str], ...], names: frozenset[str]) -> re.Pattern[str] | None:
+def _expression(values: tuple[tuple[str, str], ...], names: frozenset[str]) -> str:
     ways = []
     for name, value in sorted(values, key=lambda pair: -len(pair[1])):
         if name in names and len(value) >= _SHORTEST:
-            ways.append(f"(?P<{name}>{_way(name, re.escape(value))})")
+            ways.append(_way(name, re.escape(value)))
             if name == "cwd":
-                ways.append(f"(?P<folder>(?<=/){re.escape(in_folder_name(value))}(?=/))")
-    return re.compile(f"{'|'.join(ways)}|{_PLACEHOLDER.pattern}") if ways else None
+                ways.append(rf"(?<=/){re.escape(in_folder_name(value))}(?=/)")
+    return "|".join([*ways, rf"<!*(?:{_NAMES})>"]) if ways else ""
 
 
 def _way(name: str, value: str) -> str:
@@ -238,12 +264,6 @@ def _way(name: str, value: str) -> str:
             owner = rf"(?<=\d ){value}(?= )|(?<= ){value}(?= +\d)"
             return rf"{owner}|{_LINE_BEFORE}{value}{_LINE_AFTER}"
     return f"{_BEFORE}{value}{_AFTER}"
-
-
-def _placeholder(found: re.Match[str]) -> str:
-    if found.lastgroup is not None:
-        return f"<{IN_FOLDER_NAME if found.lastgroup == 'folder' else found.lastgroup}>"
-    return f"<!{found[0][1:]}"
 
 
 def _mark_ignored(found: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from mockllm.core.record import record
-from mockllm.core.request import OfferedTool
+from mockllm.core.request import FILLED, OfferedTool
 from mockllm.core.tokens_and_fragments import Split
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
@@ -610,6 +610,7 @@ and the step (`Scenario.steps`)."""
 
 
 _LOWEST_PRIORITY = 1 << 31
+_OF_MACHINE = frozenset(FILLED)
 
 
 @record
@@ -678,6 +679,14 @@ class Scenario:
     def is_template(self, turn: TurnSpec) -> bool:
         """Whether values of the request may stand in the texts of a turn."""
         return self.template if turn.template is None else turn.template
+
+    def has_machine(self, turn: TurnSpec) -> bool:
+        """Whether values of a client's machine may stand in the texts of a turn: `ignore` names
+        them."""
+        ignored = () if self.match is None else self.match.ignore
+        if turn.recorded is not None:
+            ignored += turn.recorded.ignore
+        return not _OF_MACHINE.isdisjoint(ignored)
 
     def counts_prefix(self, turn: TurnSpec) -> bool:
         """Whether the cached tokens of a turn are those of a prefix (`cached: prefix`)."""

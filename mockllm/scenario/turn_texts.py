@@ -18,10 +18,20 @@ Change = Callable[[PartPath, Any], Any]
 """What becomes of a text, or of a JSON value with texts in it, at a path of the turn."""
 
 
-def with_texts(turn: TurnSpec, change: Change) -> TurnSpec:
+def _has_template(text: str) -> bool:
+    return "{{" in text
+
+
+def with_texts(
+    turn: TurnSpec, change: Change, applies: Callable[[str], bool] = _has_template
+) -> TurnSpec:
     """A turn with a change of all texts in which values of the request may stand, those of earlier
-    tries, too. Alternatives are not changed."""
-    return _Texts(change, lambda text: "{{" in text).turn(turn)
+    tries, too. Alternatives are not changed.
+
+    Args:
+        applies: whether a text may have a value.
+    """
+    return _Texts(change, applies).turn(turn)
 
 
 class _Texts:

@@ -32,7 +32,7 @@ def world_of(agent: Agent, request: Request) -> World:
     is_recorded = any(value.startswith("<") and value.endswith(">") for value in found.values())
     dates = tuple(pattern for name, pattern in agent.world if name == "date")
     values = () if is_recorded else tuple((k, v) for k, v in found.items() if k != "date")
-    return World(values, (*dates, *agent.differs))
+    return World(values, (*dates, *agent.differs), is_recorded)
 
 
 def _messages(message: Message, agent: Agent, world: World) -> Iterator[Message]:

@@ -26,7 +26,7 @@ from mockllm.core.text import common_length, shorten
 from mockllm.play.matching.hidden import meets_hidden
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.tapes.captured import Captured, detect_api, request_of
-from mockllm.scenario.ignoring import normal_value
+from mockllm.scenario.ignoring import normal_body, normal_value
 from mockllm.scenario.model import Ignored
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.records import ClientRequests
@@ -84,14 +84,32 @@ def changes_of_call(
         recorded = RouteRequest.of_exchange(exchange)
         sent = RouteRequest(exchange.method, "", "", recorded.headers, body)
         return request_changes(_body_value(recorded), _body_value(sent), ignore, client)
-    old, new = map(_call_value, (before, request))
+    old, new = (_call_value(side, ignore) for side in (before, request))
     new = _with_ids_of(before, request, new)
     return request_changes(old, new, ignore, client)
 
 
-def _call_value(request: Request) -> dict[str, Any]:
+def _call_value(request: Request, ignore: Ignored) -> dict[str, Any]:
     """The body, and the facts that some APIs have in their paths instead."""
-    return {"model": request.model, **request.body, "stream": request.stream}
+    body = normal_body(ignore, request)
+    if request.agent and "git" in ignore:
+        body = _without_git(body)
+    return {"model": request.model, **body, "stream": request.stream}
+
+
+def _without_git(value: Any) -> Any:
+    """A value without the texts of an agent about a git repository: it sends none where the folder
+    is in none."""
+    if isinstance(value, dict):
+        return {name: _without_git(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_git(item) for item in value if not _is_git(item)]
+    return value
+
+
+def _is_git(item: Any) -> bool:
+    text = item.get("text") if isinstance(item, dict) else None
+    return isinstance(text, str) and "<git>" in text
 
 
 def _with_ids_of(before: Request, request: Request, value: Any) -> Any:

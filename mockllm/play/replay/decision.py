@@ -37,6 +37,8 @@ class Decision:
         faults: those that a header of the request names; the turn's own are in `spec`, too.
         on_socket: whether the answer goes over a WebSocket.
         drawn: by the number of the form, the decisions for the entries of the turn's `one_of`.
+        unfilled: the selection without the values of the client's machine, as recordings have it;
+            None where the turn has none.
         counts_prefix: whether its usage has the tokens of a common prefix (`cached: prefix`).
     """
 
@@ -50,6 +52,7 @@ class Decision:
     on_socket: bool = False
     answered: Answered | None = None
     drawn: dict[int, Decision] = field(default_factory=dict)
+    unfilled: Selection | None = None
     counts_prefix: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,15 +67,18 @@ def for_request(decision: Decision) -> Decision:
         RequestError: the turn has a template that the request has no value for.
     """
     scenario, index = decision.selection.scenario, decision.selection.index
-    if not scenario.is_template(scenario.turns[index]):
+    is_template = scenario.is_template(scenario.turns[index])
+    if not is_template and decision.request.world is None:
         return decision
     from mockllm.play.replay.filling import fill_selection  # few scenarios need it
 
     selection = fill_selection(decision.selection, decision.request)
+    if selection is decision.selection:
+        return decision
+    unfilled = None if is_template else decision.selection
     spec = selection.scenario.turns[selection.index].for_api(decision.request.api)
-    return replace(
-        decision, selection=selection, spec=replace(spec, fault=decision.spec.fault), drawn={}
-    )
+    spec = replace(spec, fault=decision.spec.fault)
+    return replace(decision, selection=selection, spec=spec, drawn={}, unfilled=unfilled)
 
 
 def draw(decision: Decision, body: bytes, attempt: int, session: Session) -> Decision:

@@ -8,7 +8,7 @@ from typing import Any
 from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import parse
 from mockllm.core.patterns import compile_pattern
-from mockllm.core.request import CallEcho, Message, Request
+from mockllm.core.request import CallEcho, Message, Request, has_placeholder
 from mockllm.play.matching.branching import take_branch, taken_at, way_after, way_to
 from mockllm.play.matching.conditions import text_holds
 from mockllm.play.matching.conversation import (
@@ -41,11 +41,35 @@ def fill_selection(selection: Selection, request: Request) -> Selection:
         RequestError: a text needs a value that the request does not have.
     """
     scenario, index = selection.scenario, selection.index
-    if not scenario.is_template(scenario.turns[index]):
+    if scenario.is_template(scenario.turns[index]):
+        values = request_values(request, selection)
+        turn, texts = fill(scenario, selection.turn, scenario.turns[index], values)
+        selection = selection.playing(turn, texts)
+    return _with_machine(selection, request)
+
+
+def _with_machine(selection: Selection, request: Request) -> Selection:
+    """A selection whose turn has the folders of the client's machine in place of placeholders."""
+    scenario, index, world = selection.scenario, selection.index, request.world
+    if world is None or world.is_recorded or not scenario.has_machine(scenario.turns[index]):
         return selection
-    values = request_values(request, selection)
-    turn, texts = fill(scenario, selection.turn, scenario.turns[index], values)
-    return selection.playing(turn, texts)
+    texts: list[str] = []
+
+    def change(path: tuple[str | int, ...], value: Any) -> Any:
+        lacking = world.lacking(as_text(value))
+        if lacking:
+            where = ".".join(map(str, path))
+            raise RequestError(
+                f"Turn {selection.turn + 1} of scenario {scenario.name!r}, {where}: it has "
+                f"<{lacking}>, which this request does not state.",
+                code="no_value",
+            )
+        filled = world.fill_value(value)
+        texts.append(as_text(filled))
+        return filled
+
+    turn = with_texts(scenario.turns[index], change, has_placeholder)
+    return selection.playing(turn, tuple(texts)) if texts else selection
 
 
 def in_form(selection: Selection, request: Request) -> Selection:
@@ -205,9 +229,10 @@ def played_selection(
     if position is None or turn is None or turn >= len(scenario.turns):
         return None
     if not scenario.varies:
-        return (
-            None if turn_index(scenario, position) is None else Selection(scenario, position, turn)
-        )
+        if turn_index(scenario, position) is None:
+            return None
+        selection = Selection(scenario, position, turn)
+        return selection if request is None else _with_machine(selection, request)
     if played.form >= len(scenario.turns[turn].forms()):
         return None
     selection = Selection(way_to(scenario, position, turn, played.form), position, position)

@@ -334,10 +334,10 @@ class Player:
     ) -> RecordedAnswer | None:
         """The recording of a turn, or of an earlier try; or why it is not played. None for one
         without a recording."""
-        selection = decision.selection
+        selection = decision.unfilled or decision.selection
         if (attempt or selection.scenario.turns[selection.index]).recorded is None:
             return None
-        return self.recordings.play(
+        recorded = self.recordings.play(
             selection.scenario,
             selection.index,
             call.protocol,
@@ -345,6 +345,8 @@ class Player:
             quirks=bool(decision.quirks) and attempt is None,
             attempt=attempt,
         )
+        world = decision.request.world if decision.unfilled is not None else None
+        return recorded if world is None else recorded.on_machine(world)
 
     @cached_property
     def recordings(self) -> Recordings:

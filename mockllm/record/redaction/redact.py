@@ -44,6 +44,7 @@ from mockllm.record.redaction.find.bodies import (
 )
 from mockllm.record.redaction.find.finder import Finder
 from mockllm.record.redaction.find.patterns import Detector
+from mockllm.record.redaction.machine import answer_edits, machine_of, request_edits
 from mockllm.record.redaction.placeholders import (
     Placeholders,
     edits,
@@ -122,6 +123,7 @@ class Redactor:
             WireError: a body is compressed in a way that is not known here, so that it cannot be
                 searched.
         """
+        captured = _without_machine(captured)
         plain = captured.plain().plain_request()
         if placeholders is None:
             placeholders = self.placeholders(plain)
@@ -273,6 +275,21 @@ def _continued_ids(body: bytes) -> list[str]:
 
 
 # Bodies
+
+
+def _without_machine(captured: Captured) -> Captured:
+    """An exchange of a coding agent with placeholders for its machine."""
+    plain = captured.plain().plain_request()
+    world = machine_of(plain)
+    if world is None:
+        return captured
+    bodies = body_of(plain.request_body), body_of(plain.body)
+    sent, got = request_edits(bodies[0].text, world), answer_edits(bodies[1].text, world)
+    if sent:
+        captured = _with_request(captured, plain, bodies[0].edit(sent)[0])
+    if got:
+        captured = _with_response(captured, plain, *bodies[1].edit(got))
+    return captured
 
 
 def _with_request(captured: Captured, plain: Captured, body: bytes) -> Captured:

@@ -104,6 +104,7 @@ def _codex(at: Machine, history: list[Json], prompt: str) -> Json:
         f"<environment_context>\n  <cwd>{at.cwd}</cwd>\n  <shell>bash</shell>\n"
         f"  <current_date>{at.day}</current_date>\n</environment_context>"
     )
+    metadata = json.dumps({"turn_started_at_unix_ms": 1795941035068 + len(at.cwd)})
     skills = f"### Skill roots\n- `r0` = `{at.home}/.codex/skills/.system`\n"
     return {
         "model": "gpt-6",
@@ -117,7 +118,7 @@ def _codex(at: Machine, history: list[Json], prompt: str) -> Json:
             *history,
         ],
         "tools": [{"type": "function", "name": "exec_command", "parameters": {"type": "object"}}],
-        "client_metadata": {"turn_started_at_unix_ms": 1795941035068 + len(at.cwd)},
+        "client_metadata": {"x-codex-turn-metadata": metadata},
     }
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mockllm.play.replay.loading import load
+from mockllm.play.tapes.captured import load_tape
 from tests.record.recording.agent_machines import (
     ADA,
     AGENTS,
     BOB,
     PROMPT,
+    Machine,
     ask,
     body_of,
     exchange,
     play,
     record,
+    title_of,
 )
 
 
@@ -39,3 +44,104 @@ def test_a_recording_answers_on_another_machine(tmp_path, agent):
     assert "user said 'delete all'" in problem
     assert f"the last user message must be {PROMPT!r}, got 'delete all'" in problem
     assert "<system-reminder>" not in problem
+
+
+@pytest.mark.parametrize("first", ["title", "main"])
+def test_a_title_never_answers_the_agent(tmp_path, first):
+    """opencode asks for a title with the same words. Each of the two recordings has a condition
+    that is short and holds on another day, and what meets neither gets no answer."""
+    both = {
+        "title": exchange("opencode", title_of(), "Hello file"),
+        "main": exchange("opencode", body_of("opencode", ADA), "Done."),
+    }
+    folder = record(tmp_path, both.pop(first), *both.values())
+    texts = [scenario.match for scenario in load(folder)]
+    assert {(match.tools, match.system, match.negated) != ((), None, None) for match in texts} == {
+        True
+    }
+    assert "2026" not in "".join(file.read_text() for file in folder.glob("*.yaml"))
+    player = play(folder)
+    assert b"Done." in b"".join(ask(player, "opencode", body_of("opencode", BOB)).answer.data)
+    assert b"Hello" in b"".join(ask(player, "opencode", title_of()).answer.data)
+    neither = body_of("opencode", BOB)
+    neither["tools"][0]["function"]["name"] = "other"
+    neither["messages"][0]["content"] = "Be kind."
+    assert ask(player, "opencode", neither).played.outcome == "unmatched"
+
+
+def test_nothing_that_changes_tells_recordings_apart(tmp_path):
+    """No id of a turn, no time: two runs of one prompt are played in their order."""
+
+    def run(number):
+        body = body_of("codex", ADA)
+        body["client_metadata"] |= {
+            "turn_id": f"01a2266d-6c2f-7c31-b97c-986e25cd9ff{number}",
+            "turn_started_at_unix_ms": 1795941035068 + number,
+            "label": f"run of 2026-11-2{number}",
+        }
+        return body
+
+    exchanges = [exchange("codex", run(n), f"Answer {n}.") for n in (1, 2)]
+    folder = record(tmp_path, *exchanges)
+    for scenario in load(folder):
+        match = scenario.match
+        assert (match.body, match.system, match.tools) == (None, None, ())
+
+
+CALLS = {
+    "claude": "{tool: Write, id: toolu_1, arguments: {file_path: %s/hello.txt}, split: 4}",
+    "codex": "{tool: exec_command, id: call_1, arguments: {cmd: cat %s/a.txt}, split: 4}",
+    "gemini": "{tool: write_file, arguments: {file_path: %s/hello.txt}}",
+    "opencode": "{tool: write, id: call_1, arguments: {filePath: %s/hello.txt}, split: 4}",
+}
+
+
+def texts_of(folder):
+    return {file.name: file.read_text() for file in folder.iterdir() if file.suffix != ".lock"}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_folders_are_placeholders_and_are_filled_in(tmp_path, agent):
+    """In YAML and tape, in request and answer, also where a stream cuts them; the tape still plays,
+    with the folders of the machine that asks."""
+    reply = f"[It is in {ADA.cwd}., {CALLS[agent] % ADA.cwd}]"
+    folder = record(tmp_path, exchange(agent, body_of(agent, ADA), reply))
+    for name, text in texts_of(folder).items():
+        assert ADA.cwd not in text, name
+        assert ADA.home not in text, name
+        assert "Ada" not in text, name
+        assert "<cwd>" in text, name
+    player = play(folder)
+    again = ask(player, agent, body_of(agent, ADA))
+    assert (again.played.recorded, again.played.changes) == ("exact", ())
+    elsewhere = ask(player, agent, body_of(agent, BOB))
+    assert (elsewhere.played.recorded, elsewhere.played.changes) == ("exact", ())
+    (tape,) = folder.glob("*.jsonl")
+    kept = load_tape(tape.read_bytes(), "").exchange
+    recorded = ask(player, agent, json.loads(kept.request_body))  # as the recorder looks for it
+    assert (recorded.played.recorded, recorded.played.changes) == ("exact", ())
+    assert b"<cwd>" in b"".join(recorded.answer.data)
+    told = b"".join(elsewhere.answer.data)
+    assert told.count(BOB.cwd.encode()) >= 2
+    assert ADA.cwd.encode() not in told
+    assert b"<cwd>" not in told
+
+
+def test_a_folder_that_cannot_stand_in_the_tape_is_played_from_the_scenario(tmp_path):
+    """A backslash is written as two in JSON, and as four in the JSON of arguments."""
+    reply = f"[It is in {ADA.cwd}., {CALLS['claude'] % ADA.cwd}]"
+    player = play(record(tmp_path, exchange("claude", body_of("claude", ADA), reply)))
+    answered = ask(player, "claude", body_of("claude", Machine(cwd="C:\\shop", home="C:\\u")))
+    assert answered.played.recorded == "machine"
+    assert b"C:\\\\shop" in b"".join(answered.answer.data)
+
+
+def test_a_folder_that_is_not_stated_is_no_answer(tmp_path):
+    """A reply that has it is refused, and not played as it is."""
+    reply = f"It is in {ADA.home}/notes."
+    folder = record(tmp_path, exchange("claude", body_of("claude", ADA), reply))
+    body = body_of("claude", BOB)
+    body["system"] = "x-anthropic-billing-header: cc_version=2.1.332.42f;"
+    answered = ask(play(folder), "claude", body)
+    assert answered.played.outcome == "invalid"
+    assert "it has <home>, which this request does not state" in answered.played.problems[0]

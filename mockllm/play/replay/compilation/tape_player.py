@@ -15,14 +15,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Literal
 
 from cachetools import LRUCache
 
 from mockllm.core.errors import MockLLMError, Problem, RequestError, ScenarioError
-from mockllm.core.http import Ending, Target
+from mockllm.core.http import Ending, Target, TimedBytes
 from mockllm.core.later import later
+from mockllm.core.request import PLACEHOLDER_BYTES, World
 from mockllm.core.turn import Part, ServerTool, ToolCall, Turn
 from mockllm.play.replay.compilation.http_answer import (
     CORS,
@@ -45,17 +47,27 @@ from mockllm.play.tapes.socket_tape import load_session
 from mockllm.scenario.model import Http, Ignored, Recorded, Scenario, TurnSpec
 from mockllm.scenario.part_model import ServerToolPart, members, tool_parts
 from mockllm.scenario.route_model import RouteAnswer
+from mockllm.wire.framing.eventstream import begins_stream
 from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import WireProtocol
 
 Why = Literal[
-    "", "exact", "edited", "other api", "not streamed", "streamed", "quirks", "unreadable"
+    "",
+    "exact",
+    "edited",
+    "other api",
+    "not streamed",
+    "streamed",
+    "quirks",
+    "machine",
+    "unreadable",
 ]
 """Whether a turn's recording was played.
 
 "" for a turn without one; `exact`: it was. Else why not: the reply in the YAML was `edited`; the
 request is of an `other api`; it is for an answer that is `not streamed` and the recording is a
-stream, or the other way round (`streamed`); it has `quirks`; the tape is `unreadable`.
+stream, or the other way round (`streamed`); it has `quirks`; a folder of the client's `machine` is
+written with characters that JSON escapes; the tape is `unreadable`.
 """
 
 
@@ -74,6 +86,13 @@ class RecordedAnswer:
     duration: int = 0
     of: Captured | None = None
     ignore: Ignored = ()
+
+    def on_machine(self, world: World) -> RecordedAnswer:
+        """The same with values of a client's machine in place of placeholders."""
+        if self.answer is None:
+            return self
+        filled = _fill(self.answer, world)
+        return replace(self, answer=filled, why="machine" if filled is None else self.why)
 
     @property
     def uncompared(self) -> tuple[str, ...]:
@@ -295,6 +314,52 @@ def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
         trailers=recorded.trailers,
         service=_service(recorded),
     )
+
+
+def _fill(recorded: HttpAnswer, world: World) -> HttpAnswer | None:
+    """A recorded answer with the values of a machine in place of placeholders, in as many parts;
+    None where a value cannot stand in its bytes as it is."""
+    data = b"".join(recorded.data)
+    spans = [found.span() for found in PLACEHOLDER_BYTES.finditer(data)]
+    if not spans or any(name == "content-encoding" for name, _ in recorded.headers):
+        return recorded
+    values = [world.fill(data[start:end].decode()) for start, end in spans]
+    if begins_stream(data) or not all(map(_stands_in_json, values)):
+        return None
+    filled = iter(values)
+    whole = PLACEHOLDER_BYTES.sub(lambda _: next(filled).encode(), data)
+    ends, passed, shift = [0], 0, 0
+    for end in accumulate(map(len, recorded.data)):
+        while passed < len(spans) and spans[passed][0] < end:
+            start, stop = spans[passed]
+            shift += len(values[passed].encode()) - (stop - start)
+            passed += 1
+        ends.append(max(end, spans[passed - 1][1] if passed else 0) + shift)
+    parts = [
+        TimedBytes(at, whole[start:end])
+        for at, (start, end) in zip(recorded.times, pairwise(ends), strict=True)
+        if start < end
+    ]
+    answer = bytes_answer(
+        recorded.status,
+        recorded.headers,
+        parts,
+        streamed=recorded.streamed,
+        segmented=recorded.segmented,
+        ending=recorded.ending,
+        id=recorded.id,
+        reason=recorded.reason,
+        trailers=recorded.trailers,
+        bodiless=recorded.bodiless,
+        length=None if recorded.length is None else recorded.length + len(whole) - len(data),
+        service=recorded.service,
+    )
+    return replace(answer, generated=recorded.generated)
+
+
+def _stands_in_json(value: str) -> bool:
+    """Whether a text is the same inside of a JSON string."""
+    return json.dumps(value, ensure_ascii=False) == f'"{value}"'
 
 
 def _service(recorded: Captured) -> str:
