@@ -111,6 +111,29 @@ def _depth_bounded(record: JudgedSession) -> Violations:
         limit = max(record.depth, len(scenario.steps))
         if step.hops == limit:
             yield violation("too-deep", step, number=limit + 1, limit=limit)
+    yield from _too_deep_by_name(record)
+
+
+def _too_deep_by_name(record: JudgedSession) -> Violations:
+    """Conversations that their client names, and whose turns come again and again: their history
+    may be shortened, so that it does not say how deep they are."""
+    said: dict[str, set[str]] = {}
+    asked: dict[str, int] = {}
+    turns: dict[str, set[object]] = {}
+    for step in record.history.steps:
+        name = step.exchange.played.conversation
+        if not name or step.exchange.outcome != "played":
+            continue
+        words = {message.text for message in step.request.users}
+        if words - said.setdefault(name, set()):
+            said[name] |= words
+            asked[name], turns[name] = 0, set()
+        asked[name] += 1
+        turns[name].add((step.exchange.scenario, step.exchange.turn))
+        limit = max(record.depth, len(turns[name]))
+        # A request that goes on in its own history is counted by that.
+        if asked[name] == limit + 1 and step.hops < limit:
+            yield violation("too-deep", step, number=limit + 1, limit=limit)
 
 
 _RETRYABLE = (408, 409, 425, 429)

@@ -33,7 +33,7 @@ _NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)
 
 _OF_ONE_REQUEST = frozenset(
     {"depth-bounded", "request-valid", "message-known", "one-response", "sound-in-turn"}
-    | {"truncation-heard"}
+    | {"truncation-heard", "turn-repeated"}
 )
 """The invariants that one request breaks by itself, whatever came before it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
@@ -31,6 +32,7 @@ class Agent:
         title: for people.
         version: the newest in which any of this was seen.
         user_agent: what its header begins with.
+        conversation: the headers that name the conversation of a request.
         body: a text in the beginning of its system prompt, or of its first message of a user.
         around: the beginning and the end of what it puts around the words of its user.
         quotes: the words of its user in quotes; None: it does not quote them.
@@ -43,6 +45,7 @@ class Agent:
     title: str
     version: str
     user_agent: str
+    conversation: tuple[str, ...]
     body: str
     around: tuple[tuple[str, str], ...]
     quotes: re.Pattern[str] | None
@@ -72,6 +75,12 @@ class Agent:
                 values[name] = value
         user = _OF_USER.search(values.get("home", ""))
         return values if user is None else {**values, "user": user[1]}
+
+    def conversation_of(self, headers: Mapping[str, str]) -> str:
+        """A name for the conversation of a request, the same for each of its requests; "" where
+        the agent names none. Its headers have ids of people's sessions, so this is a digest."""
+        ids = [headers[name] for name in self.conversation if name in headers]
+        return sha256("\n".join(ids).encode("utf-8", "replace")).hexdigest()[:12] if ids else ""
 
     def is_failure(self, text: str) -> bool:
         """Whether the text of a tool's result says that the tool failed."""
@@ -114,6 +123,7 @@ def _agent(name: str, fields: Mapping[str, Any]) -> Agent:
         fields["title"],
         fields["user_agent"]["seen"],
         fields["user_agent"]["begins"],
+        tuple(fields.get("conversation", {}).get("headers", ())),
         fields["body"]["has"],
         tuple((each["begin"], each["end"]) for each in fields.get("around", ())),
         None if quotes is None else re.compile(quotes["at"], re.DOTALL),

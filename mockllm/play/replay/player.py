@@ -15,6 +15,7 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.play.agents.agent_requests import as_agent_sent
+from mockllm.play.agents.known_agents import agent_of
 from mockllm.play.matching.conversation import Selection, turn_at
 from mockllm.play.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.play.matching.request_validation import check_continuation, check_expectations
@@ -41,6 +42,7 @@ from mockllm.play.replay.request_headers import (
     requested_quirks,
 )
 from mockllm.play.replay.sessions.exchange import Cause, Played
+from mockllm.play.replay.sessions.rounds import count_round
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import Hears, Match, Scenario, TurnSpec
@@ -235,25 +237,30 @@ class Player:
         repeated = False
         if selection.scenario.turns[selection.index].recorded is not None:
             repeated = session.repeats(selection.scenario, selection.turn)
+        agent = agent_of(call.headers)
+        conversation = "" if agent is None else agent.conversation_of(call.headers)
+        if conversation:
+            count_round(session, conversation, selection, decision.spec)
         session.note_played(selection.scenario.name, selection.turn)
         answered = decision.answered
         if answered is None:
             answered = self._make(call, decision, attempt, recorded, notes)
             if answered.answer.size <= _MAX_KEPT and answered.answer.pace is None:
                 decision.answered = answered
-        if (attempt, repeated) != (answered.played.attempt, answered.played.repeated):
-            played = replace(answered.played, attempt=attempt, repeated=repeated)
-            answered = replace(answered, played=played)
-        id, conversation = answered.answer.id, decision.request.conversation
-        if id is not None and conversation is not None:
-            session.keep_conversation(conversation, id.partition("_")[2])
+        known = answered.played
+        if (attempt, repeated, conversation) != (known.attempt, known.repeated, known.conversation):
+            known = replace(known, attempt=attempt, repeated=repeated, conversation=conversation)
+            answered = replace(answered, played=known)
+        id, kept = answered.answer.id, decision.request.conversation
+        if id is not None and kept is not None:
+            session.keep_conversation(kept, id.partition("_")[2])
         if self.fallback and id is not None and call.protocol.objects:
             kinds = [
                 kind.name
                 for kind in call.protocol.objects
                 if kind.is_answer is not None and kind.is_answer(decision.request.body)
             ]
-            for of in kinds if conversation is None else [*kinds, conversation]:
+            for of in kinds if kept is None else [*kinds, kept]:
                 from mockllm.play.replay.service_jobs import keep_answer  # few requests need it
 
                 keep_answer(session, of, id)

@@ -80,8 +80,9 @@ def test_a_bad_client_breaks_exactly_one_invariant(bad, api, strict):
 
 def test_every_invariant_has_a_bad_client():
     """Each invariant of conversations is broken by at least one of the bad clients; those of
-    recordings, jobs and WebSockets in tests of their own."""
+    recordings, jobs, agents and WebSockets in tests of their own."""
     broken = {name for _, name in BAD.values()} | {"request-unchanged", "answer-fetched"}
+    broken.add("turn-repeated")
     broken |= set(BAD_OVER_SOCKETS.values())
     assert broken == set(CONVERSATION_INVARIANTS)
 

@@ -131,6 +131,8 @@ class Played:
             sentence has the `problems`; "" for none.
         counted: whether a state store that was away may have counted the request, although it was
             refused for that: its next try may get the answer after the one that it should get.
+        conversation: of an agent whose headers name it, as `Agent.conversation_of` has it; "" for
+            others.
     """
 
     outcome: ExchangeOutcome = "invalid"
@@ -156,6 +158,7 @@ class Played:
     settles: tuple[str, ...] = ()
     mistake: str = ""
     counted: bool = False
+    conversation: str = ""
 
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -595,10 +598,12 @@ class Exchange:
 
     def facts(self) -> dict[str, Any]:
         """Its JSON without headers and body, and without what only some have: `cause`, `open`
-        (its answer is on its way), `gates` and `body_size`."""
+        (its answer is on its way), `conversation`, `gates` and `body_size`."""
         facts = {name: value_of(self) for name, value_of in _FACTS.items()}
         if self.played.cause:
             facts["cause"] = self.played.cause
+        if self.played.conversation:
+            facts["conversation"] = self.played.conversation
         if self.in_use:
             facts["open"] = True
         if self.sent.gates:
