@@ -268,6 +268,7 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
         "capacity": "refused, as there was no slot",
         "state store": "refused, as the state store was away",
         "service": "that no service answered",
+        "auxiliary": "beside the conversation",
         "unmatched": "unmatched",
         "invalid": "refused",
         "unknown route": "for an unknown route",

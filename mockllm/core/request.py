@@ -294,6 +294,8 @@ class Request:
         query: the parameters of the query, the last value of each name; for conditions.
         agent: the name of the coding agent that sent it; "" for any other client.
         world: what the agent says of the machine that it runs on; None for any other client.
+        resumes: where the history begins with a summary that mockllm wrote: the token of the last
+            answer that it is about, and the index of the first message after it.
     """
 
     api: str
@@ -313,6 +315,7 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     agent: str = ""
     world: World | None = None
+    resumes: tuple[str, int] | None = None
 
     @property
     def users(self) -> list[Message]:

@@ -27,6 +27,7 @@ _OUTCOMES = {
     "unmatched": "nothing answers it",
     "invalid": "refused",
     "forwarded": "from the service",
+    "auxiliary": "beside the conversation",
     "unknown route": "no scenario and no API has this route",
     "failed": "mockllm failed: a mistake of its own",
 }

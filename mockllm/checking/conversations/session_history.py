@@ -237,6 +237,8 @@ def _read_between(step: Step, messages: Sequence[Message]) -> None:
 def _parse(exchange: Exchange) -> Request | None:
     if exchange.received.target is None or exchange.played.api is None:
         return None
+    if exchange.outcome == "auxiliary":  # it is beside the conversation
+        return None
     try:
         body = parse_object(exchange.body)
         if len(exchange.body) > LONGEST:

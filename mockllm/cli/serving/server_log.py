@@ -103,7 +103,7 @@ _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLOURS = {
     "played": "green",
     "error": "yellow",
-    "forwarded": "cyan",
+    **dict.fromkeys(("forwarded", "auxiliary"), "cyan"),
     **dict.fromkeys(("unmatched", "invalid", "unknown route", "failed"), "red"),
 }
 

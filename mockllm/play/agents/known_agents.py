@@ -108,6 +108,13 @@ def agent_of(headers: Mapping[str, str], request: Request | None = None) -> Agen
     return next((agent for agent in agents if any(agent.body in text for text in texts)), None)
 
 
+def conversation_of(headers: Mapping[str, str]) -> str:
+    """A name for the conversation of a request, as `Agent.conversation_of` has it; "" where its
+    client is no agent, or names none."""
+    agent = agent_of(headers)
+    return "" if agent is None else agent.conversation_of(headers)
+
+
 @cache
 def known_agents() -> Mapping[str, Agent]:
     """The agents by their names."""

@@ -65,6 +65,9 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
         start = start_after(history, index)
         continued = request.previous is not None
         return Selection(scenario, index, index, start, continued, same)
+    resumed = _resumed_position(search)
+    if resumed is not None and (named is None or named.name == resumed[0].name):
+        return _selection(*resumed)
     referenced = _referenced_position(served, request, history)
     if named is not None:
         if referenced is not None and referenced[0].name == named.name:
@@ -86,6 +89,51 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
         return selection
     indices = [(equal.scenario, turn_index(equal.scenario, equal.position)) for equal in best]
     return replace(selection, recordings=tuple((s, i) for s, i in indices if i is not None))
+
+
+def select_for_auxiliary(
+    served: ScenarioIndex,
+    request: Request,
+    headers: Mapping[str, str],
+    names: Callable[[Scenario], bool],
+) -> Selection | None:
+    """The turn that answers a request beside the conversation: of a scenario that names it, or one
+    that was recorded from it; None where there is none.
+
+    Args:
+        names: whether a scenario that answers the request means it.
+    """
+    history = read_history(request.messages).turns
+    search = Search(served, request, headers, history)
+    same = search.of_same_request(None)
+    if same:
+        scenario, index = same[0]
+        return Selection(scenario, index, index, start_after(history, index), recordings=same)
+    found = [one for one in search.candidates(names) if one.playable]
+    if not found:
+        return None
+    best = max(found, key=lambda candidate: candidate.rank)
+    return _selection(best.scenario, best.position, best.start)
+
+
+def last_answer(
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str]
+) -> tuple[Scenario, int] | None:
+    """The scenario and the position of the last answer in a history, whether or not the scenario
+    has a turn after it; None where no scenario has given it."""
+    history = read_history(request.messages).turns
+    search = Search(served, request, headers, history)
+    resumed = _resumed_position(search)
+    if resumed is not None:
+        return resumed[0], resumed[1] - 1
+    referenced = _referenced_position(served, request, history)
+    if referenced is not None:
+        return referenced[0], referenced[1] - 1
+    begun = list(search.candidates())
+    if not begun:
+        begun = [one for one in map(search.without_user, served.fallbacks) if one is not None]
+    best = max(begun, key=lambda one: (one.playable, one.rank), default=None)
+    return None if best is None or not best.position else (best.scenario, best.position - 1)
 
 
 def _is_overridden(search: Search, same: Sequence[tuple[Scenario, int]]) -> bool:
@@ -119,6 +167,24 @@ def _referenced_position(
             later = [turn for turn in history if turn.begin > index]
             return _continue_from(known, request, later)
     return None
+
+
+def _resumed_position(search: Search) -> tuple[Scenario, int, int] | None:
+    """The scenario, the position and the beginning of a conversation that goes on after a summary
+    of ours; None where there is none, or another scenario begins after it."""
+    resumes = search.request.resumes
+    known = None if resumes is None else search.served.by_token(resumes[0])
+    if resumes is None or known is None:
+        return None
+    start = resumes[1]
+    later = [turn for turn in search.turns if turn.begin >= start]
+    scenario, position = _continue_from(known, search.request, later)
+    if any(
+        other.playable and other.start >= start and other.scenario.name != scenario.name
+        for other in search.candidates()
+    ):
+        return None
+    return scenario, position, start
 
 
 def _continue_from(

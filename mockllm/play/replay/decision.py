@@ -39,6 +39,8 @@ class Decision:
         drawn: by the number of the form, the decisions for the entries of the turn's `one_of`.
         unfilled: the selection without the values of the client's machine, as recordings have it;
             None where the turn has none.
+        auxiliary: what a request beside the conversation is for, where no scenario names it, as the
+            journal has it; "" for others.
         counts_prefix: whether its usage has the tokens of a common prefix (`cached: prefix`).
     """
 
@@ -51,6 +53,7 @@ class Decision:
     faults: tuple[Fault, ...] = ()
     on_socket: bool = False
     answered: Answered | None = None
+    auxiliary: str = ""
     drawn: dict[int, Decision] = field(default_factory=dict)
     unfilled: Selection | None = None
     counts_prefix: bool = field(init=False)

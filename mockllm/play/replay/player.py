@@ -15,7 +15,8 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.play.agents.agent_requests import as_agent_sent
-from mockllm.play.agents.known_agents import agent_of
+from mockllm.play.agents.auxiliary import auxiliary_request, find_summary
+from mockllm.play.agents.known_agents import conversation_of, known_agents
 from mockllm.play.matching.conversation import Selection, turn_at
 from mockllm.play.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.play.matching.request_validation import check_continuation, check_expectations
@@ -42,7 +43,7 @@ from mockllm.play.replay.request_headers import (
     requested_quirks,
 )
 from mockllm.play.replay.sessions.exchange import Cause, Played
-from mockllm.play.replay.sessions.rounds import count_round
+from mockllm.play.replay.sessions.rounds import count_auxiliary, count_round
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import Hears, Match, Scenario, TurnSpec
@@ -206,6 +207,15 @@ class Player:
 
     def _play(self, call: ApiCall, decision: Decision) -> Answered:
         spec, session = decision.spec, call.session
+        if decision.auxiliary:
+            answer = attempt_answer(self._replayer, decision, call.protocol, 1)
+            known = Played("auxiliary", answer.status, api=call.protocol.name)
+            request, conversation = decision.request, conversation_of(call.headers)
+            if conversation:
+                count_auxiliary(session, conversation)
+            known = replace(known, model=request.model, stream=request.stream)
+            known = replace(known, auxiliary=decision.auxiliary, conversation=conversation)
+            return Answered(answer, known)
         # Before anything is counted: `NotDoneError` starts the call again.
         recorded = None if decision.answered is not None else self._recording(decision, call)
         notes: tuple[str, ...] = ()
@@ -237,10 +247,11 @@ class Player:
         repeated = False
         if selection.scenario.turns[selection.index].recorded is not None:
             repeated = session.repeats(selection.scenario, selection.turn)
-        agent = agent_of(call.headers)
-        conversation = "" if agent is None else agent.conversation_of(call.headers)
+        conversation = conversation_of(call.headers)
         if conversation:
             count_round(session, conversation, selection, decision.spec)
+            token = mint_token(selection.scenario, selection.position)
+            session.keep_conversation(f"agent {conversation}", token)
         session.note_played(selection.scenario.name, selection.turn)
         answered = decision.answered
         if answered is None:
@@ -390,7 +401,22 @@ class Player:
             parsed = replace(parsed, query=call.target.query)
         draft.request = parsed
         request = self._with_scenario(self._with_previous(parsed, call), call)
-        selection = self._find_turn(request, call)
+        agent = known_agents().get(request.agent)
+        selection = None
+        if agent is not None:
+            request = replace(request, resumes=find_summary(agent, request))
+            auxiliary = auxiliary_request(agent, request)
+            if auxiliary is not None:
+                from mockllm.play.replay.auto.auxiliary_answers import (
+                    auxiliary_decision,
+                    select_beside,
+                )
+
+                selection = select_beside(self.served, call, request, auxiliary)
+                if selection is None:
+                    return auxiliary_decision(self.served, call, agent, request, auxiliary)
+        if selection is None:
+            selection = self._find_turn(request, call)
         draft.request, draft.selection = request, selection
         lasting = (
             parsed.conversation is None

@@ -22,8 +22,10 @@ from mockllm.core.errors import NoMatchError, RequestError, UsageError
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
 from mockllm.core.text import common_length, did_you_mean
+from mockllm.play.agents.auxiliary import auxiliary_route
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.replay.call import Answered, refuse
+from mockllm.play.replay.compilation.http_answer import bytes_answer
 from mockllm.play.replay.lookups import find_fallback
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.request_headers import FAULT_HEADER
@@ -308,6 +310,11 @@ class PlainRoutes:
     def answer_unmatched(self, player: Player, request: RouteRequest) -> Answered:
         """The answer to a request that no scenario answers, and that is for no path of an API."""
         method, path, headers = request.method, request.path, request.headers
+        beside = auxiliary_route(method, path, request.host)
+        if beside is not None:
+            answer = bytes_answer(beside.status, (), (), streamed=False)
+            name = f"{beside.agent} route"
+            return Answered(answer, Played("auxiliary", beside.status, auxiliary=name))
         owner = self._routes.owner(headers)
         fallback = find_fallback(method, path, owner)
         if player.fallback and fallback is not None:

@@ -100,7 +100,7 @@ def test_a_short_request() -> None:
             Message("tool", "[]", call_id="c"),
         ),
         ({"type": "additional_tools", "role": "developer", "tools": []}, Message("system")),
-        ({"type": "compaction", "encrypted_content": "gAAA"}, Message("assistant")),
+        ({"type": "compaction", "encrypted_content": "gAAA"}, Message("system", ref="gAAA")),
     ],
 )
 def test_items(item: dict[str, Any], message: Message) -> None:

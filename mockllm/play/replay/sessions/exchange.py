@@ -23,7 +23,14 @@ from mockllm.play.replay.sessions.shortened_bodies import MAX_BODY, shortened_bo
 from mockllm.wire.protocols import PROTOCOLS
 
 ExchangeOutcome = Literal[
-    "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
+    "played",
+    "unmatched",
+    "invalid",
+    "error",
+    "forwarded",
+    "unknown route",
+    "failed",
+    "auxiliary",
 ]
 
 Cause = Literal["", "scenario", "request", "server", "quota", "capacity", "state store", "service"]
@@ -104,7 +111,8 @@ class Played:
         outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
             the API or the turn's `request` conditions); `error` (an HTTP error that `cause` has);
             `forwarded` (the real service answers); `unknown route` (no API and no scenario has
-            it); `failed` (mockllm could not answer, because of a mistake of its own).
+            it); `failed` (mockllm could not answer, because of a mistake of its own); `auxiliary`
+            (an agent asks it beside the conversation, and mockllm answers by itself).
         cause: of an error or a fault: the scenario has it for this try, the request asks for it
             (`x-mockllm-fault`), or the server has it (`--fault`, or its session); the request is
             beyond a quota or has no slot, or the state store or the real service is away.
@@ -131,6 +139,8 @@ class Played:
             sentence has the `problems`; "" for none.
         counted: whether a state store that was away may have counted the request, although it was
             refused for that: its next try may get the answer after the one that it should get.
+        auxiliary: what an auxiliary request is for: the name of the agent, and a kind of
+            `mockllm/play/agents/auxiliary.yaml`.
         conversation: of an agent whose headers name it, as `Agent.conversation_of` has it; "" for
             others.
     """
@@ -159,6 +169,7 @@ class Played:
     mistake: str = ""
     counted: bool = False
     conversation: str = ""
+    auxiliary: str = ""
 
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -598,12 +609,13 @@ class Exchange:
 
     def facts(self) -> dict[str, Any]:
         """Its JSON without headers and body, and without what only some have: `cause`, `open`
-        (its answer is on its way), `conversation`, `gates` and `body_size`."""
+        (its answer is on its way), `conversation`, `auxiliary`, `gates` and `body_size`."""
         facts = {name: value_of(self) for name, value_of in _FACTS.items()}
         if self.played.cause:
             facts["cause"] = self.played.cause
-        if self.played.conversation:
-            facts["conversation"] = self.played.conversation
+        for name in ("conversation", "auxiliary"):
+            if value := getattr(self.played, name):
+                facts[name] = value
         if self.in_use:
             facts["open"] = True
         if self.sent.gates:

@@ -46,6 +46,11 @@ def count_round(session: Session, conversation: str, selection: Selection, spec:
         )
 
 
+def count_auxiliary(session: Session, conversation: str) -> None:
+    """Counts an answer beside a conversation: a turn after it does not come again at once."""
+    session.add_to(f"answers {conversation}")
+
+
 def _may_come_again(selection: Selection, spec: TurnSpec) -> bool:
     """Whether a scenario says that its turn answers several requests, or nothing is run for it."""
     scenario = selection.scenario

@@ -9,10 +9,11 @@ const OUTCOMES = new Map([
   ["invalid", ["≠", "data-lost"]],
   ["error", ["!", "loud-failure"]],
   ["forwarded", ["→", "as-plain"]],
+  ["auxiliary", ["·", "as-plain"]],
   ["unknown route", ["?", "wrong-metadata"]],
   ["failed", ["✖", "wrong-call"]],
 ]);
-const WORDS = new Map([["invalid", "refused"], ["error", "HTTP error"], ["unknown route", "no route"], ["cut", "cut off"]]);
+const WORDS = new Map([["invalid", "refused"], ["error", "HTTP error"], ["unknown route", "no route"], ["cut", "cut off"], ["auxiliary", "beside"]]);
 const UNANSWERED = ["unmatched", "invalid", "failed", "unknown route"];
 const GROUPS = ["unanswered", "cut"]; // of outcomes: filters, and no outcome of a request
 const BEYOND = 8; // rows that are made above and below what is visible

@@ -158,7 +158,10 @@ _MESSAGE = CHECKS.fields({"role": CHECKS.one_of(*_ROLES), "content": _TEXT_OR_LI
 def _check_message(item: Any, where: str, *, last: bool) -> None:
     _MESSAGE(where, item)
     role, content = item["role"], item["content"]
-    if not content and not (last and role == "assistant"):
+    # Claude Code 2.1.332 changes the effort from one turn on by such a message without content
+    # (beta per-turn-control-2026-07-01).
+    controls = role == "system" and "output_config" in item
+    if not (content or controls or (last and role == "assistant")):
         raise field_error(
             where,
             "all messages must have non-empty content except for the optional final assistant "

@@ -123,6 +123,7 @@ _READERS: dict[str, Callable[[Fields], Message]] = {
     "program_output": lambda item: Message("assistant"),
     # What the client sets or asks for is no part of the conversation.
     "configuration_update": lambda item: Message("system"),
+    "compaction": lambda item: Message("system", ref=string(item.get("encrypted_content"))),
     "compaction_trigger": lambda item: Message("system"),
 }
 

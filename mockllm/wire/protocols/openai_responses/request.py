@@ -61,7 +61,13 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
             mapping(body.get("text")).get("format"), "text.format", strict, SCHEMA
         ),
         wants_reasoning=_wants_reasoning(body.get("reasoning")),
+        traits=frozenset({"compacting"} if _is_compacting(body) else ()),
     )
+
+
+def _is_compacting(body: Fields) -> bool:
+    """Whether a request asks for a compaction of its history."""
+    return [i.get("type") for i in objects(body.get("input"))][-1:] == ["compaction_trigger"]
 
 
 # Checks of single fields
@@ -201,7 +207,7 @@ def options(request: Request) -> Options:
         isinstance(include, list) and "reasoning.encrypted_content" in include,
         namespaces(body),
         _partial_images(body.get("tools")),
-        [i.get("type") for i in objects(body.get("input"))][-1:] == ["compaction_trigger"],
+        _is_compacting(body),
     )
 
 
