@@ -45,6 +45,7 @@ def import_(
     ignore: Ignored,
     as_json: bool,
     redact: tuple[str, ...],
+    auxiliary: bool,
 ) -> None:
     """Make scenarios of what other tools recorded.
 
@@ -72,7 +73,7 @@ def import_(
 
     gc.set_threshold(_COLLECTION)
     rules = redaction_rules(redact)
-    rule = match_rule(match, ignore)
+    rule = match_rule(match, ignore, auxiliary=auxiliary)
     folder, redactor = Folder(output), Redactor(rules)
     others: list[Path] = []
     with progress_line() as progress:

@@ -80,7 +80,7 @@ def redact_option(option: Option = click.option) -> Callable[..., Any]:
 
 def redaction_options(option: Option = click.option) -> Callable[..., Any]:
     """Adds the options, or the keys of the file, for secrets, and for the `match` of recorded
-    scenarios."""
+    scenarios; and the key for what agents ask beside their conversation."""
     match = option(
         "--match",
         callback=conditions,
@@ -88,7 +88,7 @@ def redaction_options(option: Option = click.option) -> Callable[..., Any]:
         help="What decides when a scenario answers: of user, system, model and tools, with "
         "commas, or none; default: user.",
     )
-    return together(match, redact_option(option))
+    return together(match, redact_option(option), file_key("--auxiliary", is_flag=True))
 
 
 upstream_options = together(
@@ -126,6 +126,7 @@ def record_options(
     trust_env: bool,
     match: tuple[Condition, ...] | None,
     redact: tuple[str, ...],
+    auxiliary: bool,
 ) -> RecordOptions:
     """The recording options of a server.
 
@@ -147,7 +148,7 @@ def record_options(
         folder=folder,
         upstreams=upstream,
         mode=mode,
-        match=match_rule(match, ignore),
+        match=match_rule(match, ignore, auxiliary=auxiliary),
         rules=redaction_rules(redact),
         trust_env=trust_env,
         apart=True,

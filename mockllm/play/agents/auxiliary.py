@@ -16,7 +16,6 @@ import yaml
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.play.agents.known_agents import Agent
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -89,9 +88,11 @@ class AuxiliaryRoute:
     status: int
 
 
-def auxiliary_request(agent: Agent, request: Request) -> AuxiliaryRequest | None:
-    """The request as one beside the conversation; None for one that belongs to it."""
-    rows = (row for row in _requests() if row.agent == agent.name)
+def auxiliary_request(request: Request) -> AuxiliaryRequest | None:
+    """The request of an agent as one beside the conversation; None for one that belongs to it."""
+    if not request.agent:
+        return None
+    rows = (row for row in _requests() if row.agent == request.agent)
     return next((row for row in rows if row.holds(request)), None)
 
 
@@ -103,16 +104,16 @@ def auxiliary_route(method: str, path: str, host: str) -> AuxiliaryRoute | None:
     return None
 
 
-def find_summary(agent: Agent, request: Request) -> tuple[str, int] | None:
+def find_summary(request: Request) -> tuple[str, int] | None:
     """The token in the latest summary that mockllm wrote, and the index of the first message after
-    it; None where the history has none."""
-    messages = request.messages
+    it; None where the history has none, or no agent's."""
+    messages = request.messages if request.agent else ()
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].role == "tool":  # it may have read what another conversation said
             continue
         found = _MARK.search(messages[index].ref or messages[index].text)
         if found is not None:
-            says = {row.after for row in _requests() if row.agent == agent.name and row.after}
+            says = {row.after for row in _requests() if row.agent == request.agent and row.after}
             after = index + 1
             if after < len(messages) and messages[after].role == "assistant":
                 after += messages[after].text in says

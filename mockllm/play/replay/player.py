@@ -16,7 +16,7 @@ from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.play.agents.agent_requests import as_agent_sent
 from mockllm.play.agents.auxiliary import auxiliary_request, find_summary
-from mockllm.play.agents.known_agents import conversation_of, known_agents
+from mockllm.play.agents.known_agents import conversation_of
 from mockllm.play.matching.conversation import Selection, turn_at
 from mockllm.play.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.play.matching.request_validation import check_continuation, check_expectations
@@ -401,20 +401,16 @@ class Player:
             parsed = replace(parsed, query=call.target.query)
         draft.request = parsed
         request = self._with_scenario(self._with_previous(parsed, call), call)
-        agent = known_agents().get(request.agent)
         selection = None
-        if agent is not None:
-            request = replace(request, resumes=find_summary(agent, request))
-            auxiliary = auxiliary_request(agent, request)
-            if auxiliary is not None:
-                from mockllm.play.replay.auto.auxiliary_answers import (
-                    auxiliary_decision,
-                    select_beside,
-                )
+        if request.agent:
+            request = replace(request, resumes=find_summary(request))
+        auxiliary = auxiliary_request(request)
+        if auxiliary is not None:
+            from mockllm.play.replay.auto import auxiliary_answers  # only agents need it
 
-                selection = select_beside(self.served, call, request, auxiliary)
-                if selection is None:
-                    return auxiliary_decision(self.served, call, agent, request, auxiliary)
+            selection = auxiliary_answers.select_beside(self.served, call, request, auxiliary)
+            if selection is None:
+                return auxiliary_answers.decide(self.served, call, request, auxiliary)
         if selection is None:
             selection = self._find_turn(request, call)
         draft.request, draft.selection = request, selection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockllm.core.request import Request
 from mockllm.play.agents.auxiliary import AuxiliaryRequest
-from mockllm.play.agents.known_agents import Agent
+from mockllm.play.agents.known_agents import conversation_of
 from mockllm.play.matching.conditions import text_holds
 from mockllm.play.matching.conversation import Selection
 from mockllm.play.matching.index import ScenarioIndex, mint_token
@@ -45,27 +45,23 @@ def select_beside(
     return select_for_auxiliary(served, request, call.headers, names)
 
 
-def auxiliary_decision(
-    served: ScenarioIndex,
-    call: ApiCall,
-    agent: Agent,
-    request: Request,
-    auxiliary: AuxiliaryRequest,
+def decide(
+    served: ScenarioIndex, call: ApiCall, request: Request, auxiliary: AuxiliaryRequest
 ) -> Decision:
     """The answer that mockllm gives by itself, in the form of the API."""
     token = ""
     if "{summary}" in auxiliary.reply:
         last = last_answer(served, request, call.headers)
         # The text of a message may be all that a request has of the conversation.
-        token = mint_token(*last) if last is not None else _latest_token(call, agent)
+        token = mint_token(*last) if last is not None else _latest_token(call)
     text, hosted = auxiliary.text(token), auxiliary.hosted
     turn = TurnSpec(reply=(ServerToolPart(hosted, input=text) if hosted else TextPart(text),))
-    name = f"{agent.name} {auxiliary.kind}"
+    name = f"{auxiliary.agent} {auxiliary.kind}"
     scenario = Scenario(name, (turn,))
     selection = Selection(scenario, 0, 0, variation=(text,))
     return Decision(request, selection, turn, lasting=False, path=call.path, auxiliary=name)
 
 
-def _latest_token(call: ApiCall, agent: Agent) -> str:
-    conversation = agent.conversation_of(call.headers)
+def _latest_token(call: ApiCall) -> str:
+    conversation = conversation_of(call.headers)
     return (call.session.conversation(f"agent {conversation}") or "") if conversation else ""

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from mockllm.core.errors import MockLLMError, ScenarioError, WireError
 from mockllm.core.request import WORLD, Request
+from mockllm.play.agents.auxiliary import auxiliary_request, auxiliary_route
 from mockllm.play.matching.conversation import History, openings
 from mockllm.play.tapes.captured import Captured, Tape, detect_api, request_of
 from mockllm.play.tapes.socket_session import Recording, SocketSession
@@ -109,11 +110,17 @@ class Drafting:
     def _drafts(self, exchange: Captured, origin: Origin) -> tuple[Draft, ...]:
         found = detect_api(exchange)
         if found.protocol is None:
+            route = auxiliary_route(exchange.method, exchange.path, exchange.host)
+            if route is not None and not self._rule.auxiliary:
+                return (_beside(exchange, f"{route.agent} route"),)
             return (self._route(exchange, origin, found.reason),)
         understood = _understood(exchange, found)
         if isinstance(understood, Line):
             return (Draft(None, report=(understood,)),)
         request, answer = understood
+        auxiliary = auxiliary_request(request)
+        if auxiliary is not None and not self._rule.auxiliary:
+            return (_beside(exchange, f"{auxiliary.agent} {auxiliary.kind}"),)
         if request.previous is not None:
             self._read_answers()
         twin = self._twin(request)
@@ -454,6 +461,15 @@ def _understood(
         return request, draft_turn(exchange, found, request)
     except MockLLMError as error:
         return Line(exchange.source, "skipped", str(error))
+
+
+def _beside(exchange: Captured, what: str) -> Draft:
+    """No scenario of what an agent asks beside the conversation."""
+    reason = (
+        f"{exchange.source}: {what}, which mockllm answers by itself where no scenario does; "
+        "`auxiliary = true` in mockllm.toml records it"
+    )
+    return Draft(None, report=(Line(exchange.source, "skipped", reason, unwanted=True),))
 
 
 def _key_of(recorded: Recorded) -> RequestKey:

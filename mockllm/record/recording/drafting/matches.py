@@ -42,15 +42,23 @@ class MatchRule:
 
     Args:
         ignore: what of a request differs from run to run.
+        auxiliary: whether what agents ask beside the conversation is recorded, too.
     """
 
     conditions: tuple[Condition, ...] = ("user",)
     ignore: Ignored = ()
+    auxiliary: bool = False
 
 
-def match_rule(conditions: tuple[Condition, ...] | None = None, ignore: Ignored = ()) -> MatchRule:
+def match_rule(
+    conditions: tuple[Condition, ...] | None = None,
+    ignore: Ignored = (),
+    *,
+    auxiliary: bool = False,
+) -> MatchRule:
     """The rule with these conditions; None: with the usual ones."""
-    return MatchRule(ignore=ignore) if conditions is None else MatchRule(conditions, ignore)
+    usual = MatchRule(ignore=ignore, auxiliary=auxiliary)
+    return usual if conditions is None else replace(usual, conditions=conditions)
 
 
 def no_pattern(text: str) -> str | None:

@@ -3,9 +3,15 @@ goes on at its turn after a summary."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from mockllm.core.http import TimedBytes
 from mockllm.play.agents.auxiliary import auxiliary_route
+from mockllm.play.tapes.captured import Captured
+from mockllm.record.recording.drafting.drafts import Drafting
+from mockllm.record.recording.drafting.matches import match_rule
 from tests.serve.server.agents.agent_requests import (
     CLAUDE,
     CODEX,
@@ -260,3 +266,42 @@ def test_a_scenario_with_the_route_goes_first(serve):
         "turns: [{answer: {json: {a: 1}}}]"
     )
     assert served.http.get("/api/claude_code/settings").json() == {"a": 1}
+
+
+def test_a_recorder_leaves_them_out(tmp_path):
+    """Each has a line; with `auxiliary` they are recorded like all others."""
+    bodies = (
+        of_opencode(TITLES, "Generate a title:\n", '"look around"', tools=()),
+        of_opencode("You are opencode,", '"look around"'),
+    )
+    for auxiliary, count in ((False, 1), (True, 2)):
+        drafting = Drafting(match=match_rule(auxiliary=auxiliary))
+        drafts = [
+            draft
+            for number, body in enumerate(bodies)
+            for draft in drafting.add(
+                Captured(
+                    "POST",
+                    "http://127.0.0.1/v1/chat/completions",
+                    tuple(OPENCODE.items()),
+                    json.dumps(body).encode(),
+                    200,
+                    (("content-type", "application/json"),),
+                    (TimedBytes(0, _ANSWER),),
+                    source=f"request {number}",
+                )
+            )
+        ]
+        assert len({draft.scenario.name for draft in drafts if draft.scenario}) == count
+        skipped = [line for draft in drafts for line in draft.report if line.outcome == "skipped"]
+        assert len(skipped) == 2 - count
+        for line in skipped:
+            assert "opencode title, which mockllm answers by itself" in line.description
+            assert not line.is_missing
+
+
+_ANSWER = (
+    b'{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,'
+    b'"finish_reason":"stop","message":{"role":"assistant","content":"Hello"}}],'
+    b'"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}'
+)
