@@ -191,7 +191,11 @@ def judge(
         allow_no_requests: whether it is right that no request came in any session.
     """
     from mockllm.checking.conversations.judge import verify
-    from mockllm.checking.conversations.verification import NO_REQUESTS, request_mistakes
+    from mockllm.checking.conversations.verification import (
+        NO_REQUESTS,
+        each_once,
+        request_mistakes,
+    )
 
     mistakes = [  # of the log, which has the requests of sessions that are gone, too
         (mistake, _place(exchange))
@@ -208,8 +212,8 @@ def judge(
             if mistake.kind in ("violations", "unplayed", "unknown")
         ]
         by_kind["remark"] += [f"remark: {remark}{where}" for remark in verification.remarks]
-    for mistake, where in mistakes:
-        text = "\n    ".join([mistake.text + where, *mistake.more])
+    for mistake in each_once(mistakes):
+        text = "\n    ".join([mistake.text, *mistake.more])
         by_kind.get(mistake.kind, by_kind["refused"]).append(text)
     by_kind["unknown"] += [
         f"verdict unknown: it was dropped, as there were too many (session {name})"

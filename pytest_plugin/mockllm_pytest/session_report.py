@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mockllm.checking.conversations.journal_text import format_exchanges
 from mockllm.checking.conversations.judge import verify
-from mockllm.checking.conversations.verification import SessionMistake
+from mockllm.checking.conversations.verification import SessionMistake, each_once
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.text import printable_lines
 from mockllm.play.replay.sessions.session import Session
@@ -99,7 +99,7 @@ def judge(
     if not kept:
         return SessionReport((), "", "", remarks=remarks, changed=changed)
     return SessionReport(
-        tuple(mistake.text for mistake in kept),
+        tuple(mistake.text for mistake in each_once((mistake, "") for mistake in kept)),
         format_exchanges(session.name, list(session.journal), scenarios),
         _marker(mark, kept),
         remarks=remarks,

@@ -226,11 +226,15 @@ def test_a_mistake_of_mockllm_is_never_good():
 
 def test_a_long_list_is_cut_short():
     """Of many bad requests the first twenty are printed, with the number of the rest."""
-    bad = journal_entry("POST", "/v1/responses", {}, b"", outcome="invalid", problems=("why",))
-    lines = judge([bad] * 25, [], {}).lines
+    bad = [
+        journal_entry("POST", "/v1/responses", {}, b"", outcome="invalid", problems=(f"why {n}",))
+        for n in range(25)
+    ]
+    lines = judge(bad, [], {}).lines
     assert lines[0] == "mockllm: 25 requests: 25 refused"
     assert lines[-1] == "  ... and 5 more"
-    assert lines[1:-1] == ("  request 0 was refused: why (POST /v1/responses)",) * 20
+    shown = [f"  request 0 was refused: why {n} (POST /v1/responses)" for n in range(20)]
+    assert lines[1:-1] == tuple(shown)
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mockllm.checking.conversations.session_history import Violation
@@ -81,6 +81,29 @@ def request_mistakes(exchange: Exchange) -> Iterator[SessionMistake]:
     for wait in exchange.expired_gates:
         text = f"request {number}: {wait.problem}"
         yield SessionMistake("unopened", text, number, subject=(number, wait.gate))
+
+
+def each_once(mistakes: Iterable[tuple[SessionMistake, str]]) -> list[SessionMistake]:
+    """Mistakes, equal refusals of several requests once, with their number: clients try again.
+
+    Args:
+        mistakes: each with a text about its place, which follows on its own.
+    """
+    same: dict[Hashable, list[tuple[SessionMistake, str]]] = {}
+    for place, (mistake, where) in enumerate(mistakes):
+        text = mistake.text.replace(f"request {mistake.number}", "request", 1)
+        refusal = mistake.kind, text, where, mistake.more
+        key = refusal if mistake.kind in ("unmatched", "invalid", "failed") else place
+        same.setdefault(key, []).append((mistake, where))
+    return [
+        replace(first, text=f"{first.text}{where}{_times(len(equal))}")
+        for equal in same.values()
+        for first, where in equal[:1]
+    ]
+
+
+def _times(count: int) -> str:
+    return f" ({count} times)" if count > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

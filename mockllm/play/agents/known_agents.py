@@ -33,6 +33,7 @@ class Agent:
         version: the newest in which any of this was seen.
         user_agent: what its header begins with.
         conversation: the headers that name the conversation of a request.
+        refused: the status at which it stops and shows the reason; 0: any.
         body: a text in the beginning of its system prompt, or of its first message of a user.
         around: the beginning and the end of what it puts around the words of its user.
         quotes: the words of its user in quotes; None: it does not quote them.
@@ -46,6 +47,7 @@ class Agent:
     version: str
     user_agent: str
     conversation: tuple[str, ...]
+    refused: int
     body: str
     around: tuple[tuple[str, str], ...]
     quotes: re.Pattern[str] | None
@@ -131,6 +133,7 @@ def _agent(name: str, fields: Mapping[str, Any]) -> Agent:
         fields["user_agent"]["seen"],
         fields["user_agent"]["begins"],
         tuple(fields.get("conversation", {}).get("headers", ())),
+        fields.get("refused", {}).get("status", 0),
         fields["body"]["has"],
         tuple((each["begin"], each["end"]) for each in fields.get("around", ())),
         None if quotes is None else re.compile(quotes["at"], re.DOTALL),

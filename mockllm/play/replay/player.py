@@ -6,17 +6,18 @@ It sends nothing. The server, `mockllm show`, the checking kit and tests answer 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from mockllm.core.errors import NoMatchError, RequestError
+from mockllm.core.errors import ExpectationError, NoMatchError, RequestError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.play.agents.agent_requests import as_agent_sent
 from mockllm.play.agents.auxiliary import auxiliary_request, find_summary
-from mockllm.play.agents.known_agents import conversation_of
+from mockllm.play.agents.known_agents import agent_of, conversation_of
 from mockllm.play.matching.conversation import Selection, turn_at
 from mockllm.play.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.play.matching.request_validation import check_continuation, check_expectations
@@ -88,6 +89,18 @@ def _changes(call: ApiCall, request: Request, recorded: RecordedAnswer | None) -
     from mockllm.play.matching.request_changes import changes_of_call
 
     return changes_of_call(recorded.of, request, call.target, call.body, recorded.ignore)
+
+
+def _shown_to_agent(error: RequestError, headers: Mapping[str, str]) -> RequestError:
+    """The refusal with the status at which a known agent stops and shows the reason. What a service
+    would refuse has the status of the service."""
+    agent = agent_of(headers)
+    is_own = isinstance(error, NoMatchError | ExpectationError) or error.mistake
+    if agent is None or not agent.refused or not is_own:
+        return error
+    shown = copy(error)
+    shown.status = agent.refused
+    return shown
 
 
 def _refusal_entry(decision: DecisionDraft | Decision, api: str) -> Played:
@@ -191,7 +204,8 @@ class Player:
                 decision = self._decide_and_keep(call, key, decision)
             return self._play(call, decision)
         except RequestError as error:
-            return refuse(call.protocol, error, _refusal_entry(decision, call.protocol.name))
+            shown = _shown_to_agent(error, call.headers)
+            return refuse(call.protocol, shown, _refusal_entry(decision, call.protocol.name))
 
     def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
         faults = self._faults.draw(call.session.name, call.session.requests_before + 1, call.at)
