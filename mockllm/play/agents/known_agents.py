@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from mockllm.core.record import record
-from mockllm.core.request import Request
+from mockllm.core.request import Message, Request
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -84,10 +84,6 @@ class Agent:
         ids = [headers[name] for name in self.conversation if name in headers]
         return sha256("\n".join(ids).encode("utf-8", "replace")).hexdigest()[:12] if ids else ""
 
-    def is_failure(self, text: str) -> bool:
-        """Whether the text of a tool's result says that the tool failed."""
-        return any(pattern.search(text) for pattern in self.failed)
-
 
 _STATING = ("system", "user")
 """The roles of messages in which an agent says where it runs."""
@@ -115,6 +111,16 @@ def conversation_of(headers: Mapping[str, str]) -> str:
     client is no agent, or names none."""
     agent = agent_of(headers)
     return "" if agent is None else agent.conversation_of(headers)
+
+
+def has_failed(result: Message, agent: str) -> bool:
+    """Whether the result of a tool says that the tool failed.
+
+    Args:
+        agent: the name of the agent that sent it; "" for any other client.
+    """
+    patterns = known_agents()[agent].failed if agent else ()
+    return result.error or any(pattern.search(result.text) for pattern in patterns)
 
 
 @cache

@@ -22,7 +22,8 @@ from mockllm.core.errors import MockLLMError, RequestError, WireError
 from mockllm.core.http import Target
 from mockllm.core.jsontext import compact, parse_object
 from mockllm.core.request import Request
-from mockllm.core.text import common_length, shorten
+from mockllm.core.text import common_length, display, shorten
+from mockllm.play.agents.known_agents import has_failed
 from mockllm.play.matching.hidden import meets_hidden
 from mockllm.play.matching.route_selection import RouteRequest
 from mockllm.play.tapes.captured import Captured, detect_api, request_of
@@ -86,7 +87,16 @@ def changes_of_call(
         return request_changes(_body_value(recorded), _body_value(sent), ignore, client)
     old, new = (_call_value(side, ignore) for side in (before, request))
     new = _with_ids_of(before, request, new)
-    return request_changes(old, new, ignore, client)
+    changes = request_changes(old, new, ignore, client)
+    return (*_failures(before, request), *changes) if changes else ()
+
+
+def _failures(before: Request, request: Request) -> Iterator[str]:
+    """The results of tools that report a failure, and did not when the request was recorded."""
+    for old, new in zip(before.results, request.results, strict=False):
+        if has_failed(new, request.agent) and not has_failed(old, before.agent):
+            call = new.call_id or new.name
+            yield f"the result of {call} is a failure, and was none: {display(new.text)}"
 
 
 def _call_value(request: Request, ignore: Ignored) -> dict[str, Any]:

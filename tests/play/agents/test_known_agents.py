@@ -3,7 +3,7 @@
 import pytest
 
 from mockllm.core.request import Message, Request
-from mockllm.play.agents.known_agents import agent_of, known_agents
+from mockllm.play.agents.known_agents import agent_of, has_failed, known_agents
 
 HEADERS = {
     "claude": "claude-cli/2.1.332 (external, sdk-cli)",
@@ -136,10 +136,16 @@ def test_the_machine_is_read_where_the_agent_states_it():
 
 def test_a_failed_tool_says_so_in_its_result():
     failures = {
-        "claude": "Exit code 1\nls: no such file",
-        "codex": "Chunk ID: 98d51b\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\n",
-        "gemini": "<untrusted_context>\nOutput: (empty)\nExit Code: 1\n</untrusted_context>",
+        "claude": ["Exit code 1\nls: no such file"],
+        "codex": [
+            "Chunk ID: 98d51b\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\n",
+            "unable to locate image at `a.png`: No such file or directory (os error 2)",
+        ],
+        "gemini": ["<untrusted_context>\nOutput: (empty)\nExit Code: 1\n</untrusted_context>"],
+        "opencode": ["File not found: a.txt", "NotFound: FileSystem.makeDirectory (/proc/x)"],
     }
-    for name, text in failures.items():
-        assert known_agents()[name].is_failure(text), name
-        assert not known_agents()[name].is_failure("Exit codes are numbers; code 0"), name
+    for name, texts in failures.items():
+        assert all(has_failed(Message("tool", text), name) for text in texts), name
+        assert not has_failed(Message("tool", "Exit codes are numbers; code 0"), name), name
+    assert has_failed(Message("tool", "no", error=True), "")
+    assert not has_failed(Message("tool", "Exit code 1"), "")

@@ -145,3 +145,32 @@ def test_a_folder_that_is_not_stated_is_no_answer(tmp_path):
     answered = ask(play(folder), "claude", body)
     assert answered.played.outcome == "invalid"
     assert "it has <home>, which this request does not state" in answered.played.problems[0]
+
+
+RESULTS = {
+    "claude": (
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "Write",
+         "input": {"file_path": "a"}}]},
+        lambda failed: {"role": "user", "content": [{"type": "tool_result", "is_error": failed,
+         "tool_use_id": "toolu_1", "content": "Exit code 1" if failed else "done"}]},
+    ),
+    "codex": (
+        {"type": "function_call", "call_id": "call_1", "name": "exec_command", "arguments": "{}"},
+        lambda failed: {"type": "function_call_output", "call_id": "call_1",
+         "output": f"Chunk ID: 1a\nProcess exited with code {int(failed)}\nOutput:\n"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("agent", RESULTS)
+def test_a_tool_that_fails_now_is_said(tmp_path, agent):
+    """A replay whose command fails is no success because its turns were played."""
+    call, result = RESULTS[agent]
+    first = exchange(agent, body_of(agent, ADA), CALLS[agent] % ADA.cwd)
+    second = exchange(agent, body_of(agent, ADA, call, result(False)), "Done.")
+    player = play(record(tmp_path, first, second))
+    good = ask(player, agent, body_of(agent, BOB, call, result(False)))
+    assert good.played.changes == ()
+    bad = ask(player, agent, body_of(agent, BOB, call, result(True)))
+    name = "toolu_1" if agent == "claude" else "call_1"
+    assert bad.played.changes[0].startswith(f"the result of {name} is a failure, and was none: ")
