@@ -257,12 +257,22 @@ def test_a_result_may_name_its_function() -> None:
     [
         {"type": "compaction_trigger"},
         {"type": "configuration_update", "reasoning": {"effort": "low"}},
+        {"type": "additional_tools", "tools": [{"type": "function", "name": "f"}]},
+        {"type": "of_the_year_2030", "value": 1},
     ],
 )
 def test_what_a_client_asks_for_is_no_answer_of_the_model(item: dict[str, Any]) -> None:
-    """After a trigger, or an update of the settings, the same turn answers as before it."""
+    """After a trigger, an update of the settings, or an item that nobody knows, the same turn
+    answers as before it."""
     user = {"role": "user", "content": "Hi"}
     assert messages(user, item) == (Message("user", "Hi"), Message("system"))
+
+
+@pytest.mark.parametrize("kind", ["mcp_list_tools", "compaction", "of_the_year_2030_call"])
+def test_what_the_model_did_is_an_answer(kind: str) -> None:
+    """Also a call of a kind that nobody knows."""
+    user = {"role": "user", "content": "Hi"}
+    assert messages(user, {"type": kind}) == (Message("user", "Hi"), Message("assistant"))
 
 
 def test_the_newest_fields_are_repeated() -> None:

@@ -350,7 +350,7 @@ class Drafting:
         same."""
         if key is None:
             return Recorded("")
-        order = self._same_request[key] - retried
+        order = max(0, self._same_request[key] - retried)  # a retry may be another request
         self._same_request[key] = order + 1
         digest, redacted, ignore, hidden = key
         return Recorded("", None, digest, redacted, hidden, ignore, order)

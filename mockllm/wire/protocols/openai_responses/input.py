@@ -30,6 +30,8 @@ _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system",
     "developer": "system",
 }
+_OF_MODEL = frozenset(("mcp_list_tools", "mcp_approval_request", "compaction"))
+"""Types of items that the model, or the service for it, produced; others end in `_call`."""
 _INPUT_PARTS = ("input_text", "input_image", "input_file", "input_audio")
 _OUTPUT_PARTS = ("output_text", "refusal")
 
@@ -74,8 +76,10 @@ def _message_of(item: Fields) -> Message:
         return reader(item)
     if kind.endswith(("_output", "_response")) and item.get("execution") != "server":
         return _tool_answer(item)
-    role = _ROLES.get(string(item.get("role")), "assistant")
-    return Message(role)
+    # A service adds types faster than clients learn them. What may be the model's ends in `_call`,
+    # and anything else that is not known here is no answer: a turn more would be counted.
+    is_answer = kind in _OF_MODEL or kind.endswith(("_call", "_output"))
+    return Message(_ROLES.get(string(item.get("role")), "assistant" if is_answer else "system"))
 
 
 def _tool_answer(item: Fields) -> Message:

@@ -333,6 +333,16 @@ def test_images_without_text_are_matched_by_their_digests():
     assert played(scenarios, image("BBBB"), temperature=0) == (two.name, 0)
 
 
+def test_a_retry_of_another_run_may_be_another_request():
+    """It is the first of its kind, and not the one before that."""
+    failed = next(drafts([failure([user("hello")])]))
+    (retried,) = drafts(
+        [answer([user("hello")], "hi", temperature=0)], known=loads(dump(failed.scenario))
+    )
+    assert [line.outcome for line in retried.report] == ["neutral"]
+    assert retried.scenario.turns[0].recorded.order == 0
+
+
 def test_images_distinguish_messages_with_one_text():
     """Only where they compete: then each gets the condition."""
     scenarios = drafted(
