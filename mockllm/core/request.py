@@ -268,7 +268,12 @@ def _way(name: str, value: str) -> str:
 
 def _mark_ignored(found: re.Match[str]) -> str:
     start, end = (at - found.start() for at in found.span(1))
-    return f"{found[0][:start]}<ignored>{found[0][end:]}"
+    mark = "0" if _JSON_VALUE.fullmatch(found[1]) else "<ignored>"
+    return f"{found[0][:start]}{mark}{found[0][end:]}"
+
+
+_JSON_VALUE = re.compile(r"[\d.]+|true|false")
+"""What may stand in JSON without quotes: what replaces it may, too."""
 
 
 @record

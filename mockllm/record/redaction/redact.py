@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from mockllm.core.errors import MockLLMError
 from mockllm.core.request import Request
 from mockllm.play.matching.fingerprint import (
     MAX_STRINGS,
@@ -21,7 +23,7 @@ from mockllm.play.matching.fingerprint import (
 )
 from mockllm.play.matching.hidden import HIDDEN_SEGMENT, body_text, hidden_tag, values_of_parameters
 from mockllm.play.matching.route_selection import RouteRequest, hidden_value_at, normal_path
-from mockllm.play.tapes.captured import Captured
+from mockllm.play.tapes.captured import Captured, detect_api, request_of
 from mockllm.play.tapes.socket_session import (
     Recording,
     SocketMessage,
@@ -89,9 +91,9 @@ class TextRedactor:
 class Redactor:
     """Replaces secrets by placeholders; one for all the exchanges of a run.
 
-    The same secret has the same placeholder in all of an exchange. A request that continues
-    an answer which the service keeps has the placeholders of that answer. Requests that carry
-    their history get equal numbers without that.
+    The same secret has the same placeholder in all turns of a conversation: a request that
+    continues an answer which the service keeps has the placeholders of that answer, and one that
+    carries its history those of the last request with the same first message.
 
     Raises:
         UsageError: a pattern or a path cannot be read.
@@ -107,6 +109,7 @@ class Redactor:
         )
         self._allowlist = HeaderAllowlist(rules.headers)
         self._kept: dict[str, Placeholders] = {}
+        self._by_opening: dict[str, Placeholders] = {}
         # A recorder asks twice for the opening of each conversation, and often for a system prompt.
         self._patterns = lru_cache(_MOST_PATTERNS)(lambda text: wildcards(self.text(text)))
 
@@ -143,6 +146,8 @@ class Redactor:
         if in_response:
             clean = _with_response(clean, plain, *bodies[1].edit(in_response))
         self.keep(request, response, placeholders)
+        if placeholders.known:
+            _put(self._by_opening, [_conversation_of(plain)[0]], placeholders)
         return replace(
             clean,
             url=url,
@@ -230,14 +235,17 @@ class Redactor:
     # What a service keeps of a conversation
 
     def placeholders(self, plain: Captured) -> Placeholders:
-        """Those of the answer that a request continues, or new ones."""
+        """Those of the answer that a request continues, or of the conversation whose history it
+        has, or new ones."""
         body = plain.request_body
         fields = ("conversation", *(kind.field for kind in _stored_answers()))
         if self._kept and any(f'"{name}"'.encode() in body for name in fields):
             for id in _continued_ids(body):
                 if id in self._kept:
                     return self._kept[id].copy()
-        return Placeholders()
+        opening, goes_on = _conversation_of(plain) if self._by_opening else ("", False)
+        known = self._by_opening.get(opening) if goes_on else None
+        return Placeholders() if known is None else known.copy()
 
     def keep(self, request: str, response: str, placeholders: Placeholders) -> None:
         """Keeps the placeholders of an answer for requests that continue it."""
@@ -248,16 +256,36 @@ class Redactor:
         ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(prefixes)][:1]
         if '"conversation"' in request:
             ids += _continued_ids(encode_text(request))
-        for id in ids:
-            self._kept[id] = placeholders
-        while len(self._kept) > _MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
+        _put(self._kept, ids, placeholders)
 
 
 _NEAR = 65536
 _MOST_KEPT = 4096
 _MOST_PATTERNS = 16
 _ANSWER_ID = re.compile(r'"id"\s*:\s*"([\w-]+)"')
+
+
+def _put(kept: dict[str, Placeholders], ids: Iterable[str], placeholders: Placeholders) -> None:
+    """Keeps placeholders by ids; the oldest are forgotten first."""
+    for id in ids:
+        kept[id] = placeholders
+    while len(kept) > _MOST_KEPT:
+        del kept[next(iter(kept))]
+
+
+def _conversation_of(plain: Captured) -> tuple[str, bool]:
+    """A digest of the first message of a request, "" for no request for a model; and whether there
+    are turns of the model after it."""
+    found = detect_api(plain)
+    if found.protocol is None:
+        return "", False
+    try:
+        messages = request_of(plain, found).messages
+    except (MockLLMError, RecursionError):
+        return "", False
+    first = next((message.text for message in messages if message.role == "user"), "")
+    digest = blake2b(first.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{found.protocol.name} {digest}", any(each.role == "assistant" for each in messages)
 
 
 def _stored_answers() -> list[StoredAnswers]:

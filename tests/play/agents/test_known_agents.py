@@ -3,6 +3,7 @@
 import pytest
 
 from mockllm.core.request import Message, Request
+from mockllm.play.agents.agent_requests import as_agent_sent
 from mockllm.play.agents.known_agents import agent_of, has_failed, known_agents
 
 HEADERS = {
@@ -149,3 +150,21 @@ def test_a_failed_tool_says_so_in_its_result():
         assert not has_failed(Message("tool", "Exit codes are numbers; code 0"), name), name
     assert has_failed(Message("tool", "no", error=True), "")
     assert not has_failed(Message("tool", "Exit code 1"), "")
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_hostile_text_is_read_in_linear_time(name):
+    """Beginnings without ends, many times: a header is enough to be taken for an agent."""
+    agent = known_agents()[name]
+    begins = [begin for begin, _ in agent.around] + [
+        "temporary directory is: ", "file-based memory at `", "- `r0` = `", "Today's date is ", '"',
+        "<environment_context> <cwd>", "**Directory Structure:**\n", "\n# gitStatus\n", "<env> ",
+    ]  # fmt: skip
+    for begin in begins:
+        text = begin * (400_000 // len(begin))
+        sent = as_agent_sent(
+            Request("chat", "m", {"a": text}, messages=(Message("user", text),), system=text),
+            {"user-agent": HEADERS[name]},
+        )
+        assert sent.world is not None
+        assert sent.world.normal(text)

@@ -185,7 +185,7 @@ def exchange(agent: str, body: Json, reply: str) -> Captured:
     headers = (("content-type", "application/json"), ("user-agent", USER_AGENTS[agent]))
     asked = Captured("POST", URLS[agent], headers, json.dumps(body).encode(), 200, (), ())
     made = Player(loads(f"scenario: it\nmatch: any\nturns:\n- reply: {reply}"), strict=False)
-    answer = ask(made, agent, body).answer
+    answer = ask(made, agent, body_of(agent, ADA)).answer
     chunks = tuple(TimedBytes(1000 * n, data) for n, data in enumerate(answer.data))
     kept = tuple(pair for pair in answer.headers if pair[0] == "content-type")
     return Captured(

@@ -8,6 +8,11 @@ import pytest
 
 from mockllm.play.replay.loading import load
 from mockllm.play.tapes.captured import load_tape
+from mockllm.record.importers.batch import import_files
+from mockllm.record.recording.store.folder import Folder
+from mockllm.record.redaction.redact import Redactor
+from mockllm.record.redaction.rules import Rules
+from tests.record.importers.test_batch import cassette
 from tests.record.recording.agent_machines import (
     ADA,
     AGENTS,
@@ -174,3 +179,28 @@ def test_a_tool_that_fails_now_is_said(tmp_path, agent):
     bad = ask(player, agent, body_of(agent, BOB, call, result(True)))
     name = "toolu_1" if agent == "claude" else "call_1"
     assert bad.played.changes[0].startswith(f"the result of {name} is a failure, and was none: ")
+
+
+def test_a_secret_has_one_placeholder_in_all_turns(tmp_path):
+    """Though the body has another secret before it in one turn, and after it in the next; a call
+    that has one is a warning."""
+    file, other = "/secret/plan.txt", "key-4711"
+    call, result = RESULTS["claude"]
+    call = json.loads(json.dumps(call).replace('"a"', f'"{file}"'))
+    first = body_of("claude", ADA, prompt="read the plan") | {"metadata": {"user_id": other}}
+    second = body_of("claude", ADA, call, result(False), prompt="read the plan")
+    second |= {"metadata": {"user_id": other}}
+    reply = "{tool: %s, id: %s, arguments: {file_path: /secret/plan.txt}}"
+    exchanges = [
+        exchange("claude", first, reply % ("Write", "toolu_1")),
+        exchange("claude", second, reply % ("Write", "toolu_2")),
+    ]
+    redactor = Redactor(Rules(patterns=(r"/secret/[\w.]+", r"key-\d+")))
+    file = cassette(tmp_path / "it.yaml", *exchanges)
+    lines = [one.line for one in import_files([file], Folder(tmp_path / "out"), redactor=redactor)]
+    warning = "warning: the arguments of Write have a placeholder, with which a replay runs it"
+    assert all(warning in line.description for line in lines)
+    (scenario,) = load(tmp_path / "out")
+    calls = [part.arguments for turn in scenario.turns for part in turn.reply]
+    assert calls[0] == calls[1]
+    assert "REDACTED" in calls[0]

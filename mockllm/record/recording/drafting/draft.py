@@ -18,9 +18,17 @@ from mockllm.play.tapes.recorded_turn import RecordedTurn
 from mockllm.play.tapes.socket_session import SocketSession
 from mockllm.play.tapes.socket_tape import dump_session
 from mockllm.record.recording.drafting.conversations import Placement
+from mockllm.record.redaction.placeholders import wildcards
 from mockllm.scenario import model as m
 from mockllm.scenario.model import Scenario, TurnSpec
-from mockllm.scenario.part_model import AnyPart, MediaSource, filed_values, map_members, members
+from mockllm.scenario.part_model import (
+    AnyPart,
+    MediaSource,
+    filed_values,
+    map_members,
+    members,
+    tool_parts,
+)
 from mockllm.scenario.reading.media import ending
 from mockllm.scenario.route_model import RouteAnswer
 from mockllm.scenario.yamltext import TextFile
@@ -134,6 +142,11 @@ def line_of(
     if problem:
         notes.append(f"only the tape has all of it ({problem})")
     notes += [f"only the tape has {what}" for what in left_out]
+    notes += [
+        f"warning: the arguments of {part.name} have a placeholder, with which a replay runs it"
+        for part in tool_parts(answer.spec.reply)
+        if wildcards(part.arguments or "") is not None
+    ]
     if exchange.status >= 400:
         notes.append(f"HTTP {exchange.status}")
     if exchange.cut:
