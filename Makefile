@@ -9,7 +9,7 @@
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
 # make conformance  measure all clients of docs/clients.md again; takes an hour
 # make gateways   measure the gateways of docs/gateways.md again; takes half an hour
-# make agents  install the coding agents of tests/coding_agents, which take 400 MB; `make test-all` runs them
+# make agents  install the coding agents of tests/coding_agents, which take 1.5 GB; `make test-all` runs them
 # make gateways-ready  install the gateways of mockllm/conformance/gateways/presets.yaml, each in an environment of its own
 # make load-ready  install the load-test tools of docs/load-tests.md, but GuideLLM, which takes 6 GB:
 #             make .venv-load-guidellm/.installed
