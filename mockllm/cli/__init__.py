@@ -147,6 +147,7 @@ _GROUPS = {
     "Serve and run": {
         "serve": "mockllm.cli.serve:serve",
         "run": "mockllm.cli.run:run",
+        "agent": "mockllm.cli.agent:agent",
         "env": "mockllm.cli.env:env",
     },
     "Record": {

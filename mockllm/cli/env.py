@@ -11,6 +11,14 @@ from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import UsageError
 
 
+def read_root(url: str) -> str:
+    """The beginning of the base URLs of a server, from `--url`."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise UsageError(f"--url needs a URL such as http://127.0.0.1:8080, got {url!r}")
+    return _usable(parts).rstrip("/")
+
+
 def _usable(parts: SplitResult) -> str:
     """A URL that clients can use: for one that names all addresses of a machine, the one on this
     machine."""
@@ -52,10 +60,7 @@ def env(service: str | None, url: str, session: str | None, export: bool) -> Non
     from mockllm.serve.server.http.request_reading import SESSION_NAME
     from mockllm.wire.protocols.environment import client_environment, environment_on_request
 
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise UsageError(f"--url needs a URL such as http://127.0.0.1:8080, got {url!r}")
-    root = _usable(parts).rstrip("/")
+    root = read_root(url)
     if session is not None:
         if not re.fullmatch(SESSION_NAME, session):
             raise UsageError(

@@ -13,6 +13,7 @@ import click
 
 from mockllm.cli.options.parameters import (
     ProgramCommand,
+    agent_options,
     answering_options,
     cassettes_option,
     fault_options,
@@ -25,7 +26,7 @@ from mockllm.cli.options.parameters import (
     server_options,
 )
 from mockllm.cli.serving.cassettes import ScenarioSources, cassettes_of
-from mockllm.cli.serving.child import run_beside
+from mockllm.cli.serving.child import LedCommand, run_beside
 from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import UsageError
 from mockllm.core.text import quantity
@@ -82,6 +83,7 @@ _GRACE = 1.0
 @quota_options
 @latency_options
 @intercept_options("intercept", "tunnel")
+@agent_options("2m")
 @click.argument(
     "command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[PATH...] -- CMD..."
 )
@@ -96,6 +98,8 @@ def run(
     leave_out: tuple[str, ...],
     require: tuple[str, ...],
     command: tuple[str, ...],
+    agent: str,
+    timeout: int,
     **rules: Any,
 ) -> None:
     """Run CMD against a server of its own, with the scenarios of PATH, then judge its requests.
@@ -109,6 +113,10 @@ def run(
     that were begun. It is bad, too, if no request came. The exit code is that of CMD; where that
     is 0, it is 1 if the verdict is bad, or if some requests could not be judged.
 
+    With --agent, CMD are the words for a coding agent: the prompt, and options of its own. It gets
+    a HOME and settings of its own, asks for no permission, reads no standard input, and is ended
+    after --timeout.
+
     \b
     Examples:
       mockllm run -- pytest tests/
@@ -118,6 +126,7 @@ def run(
       mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
       mockllm run --fault cut:after=3events --fault-rate 10% -- python agent.py
       mockllm run --intercept known -- python agent.py
+      mockllm run scenarios/ --agent claude -- "write hello.txt"
     """
     from mockllm.serve.server.options import ServerOptions
     from mockllm.serve.server.thread import ServerThread
@@ -134,7 +143,7 @@ def run(
     )
     sources = ScenarioSources(paths, cassettes_of(cassettes, server["ignore"]))
     thread = ServerThread(sources.load(), options)
-    code = run_beside(thread, command)
+    code = run_beside(thread, LedCommand(command, agent, timeout / 1e6))
     report = judge(
         exchanges,
         thread.server.sessions,

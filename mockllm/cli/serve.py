@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from mockllm.cli.options.config import file_key
 from mockllm.cli.options.headings import ServerCommand
 from mockllm.cli.options.parameters import (
+    agent_options,
     answering_options,
     capacity_options,
     cassettes_option,
@@ -46,6 +47,7 @@ from mockllm.core.errors import UsageError
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
+    from mockllm.cli.serving.child import LedCommand
     from mockllm.serve.server.options import RecordMode, RecordOptions, ServerOptions
 
 
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 @listening_options
 @fault_options
 @intercept_options("proxy", "proxy_port", "intercept")
+@agent_options("10m")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
 @click.pass_context
 def record(
@@ -67,6 +70,8 @@ def record(
     log: LogOptions,
     loop: Loop,
     command: tuple[str, ...],
+    agent: str,
+    timeout: int,
     **recording: Any,
 ) -> None:
     """Pass requests on to the real services, and write what they answer as scenarios.
@@ -78,7 +83,8 @@ def record(
 
     With --proxy or --intercept, clients need no address: what they send to the services goes
     through a proxy, with certificates that they have to trust. With CMD, it is led there, and
-    what it did is written when it ends; the exit code is that of CMD.
+    what it did is written when it ends; the exit code is that of CMD. With --agent, CMD are the
+    words for a coding agent, as in `mockllm run`; its key is read from the environment.
 
     \b
     Examples:
@@ -87,8 +93,11 @@ def record(
       mockllm record --upstream http://127.0.0.1:8000 -o recorded --match user,model
       mockllm record --upstream https://api.openai.com -o recorded --fault cut:after=3events
       mockllm record --intercept api.cohere.com -o recorded -- python agent.py
+      mockllm record --upstream https://api.anthropic.com -o recorded --agent claude -- "fix it"
     """
-    if command and is_scenarios(command[0]):
+    if agent and not command:
+        raise UsageError(f"--agent {agent} needs a prompt: -- 'write hello.txt'")
+    if command and not agent and is_scenarios(command[0]):
         raise UsageError("record serves no scenarios, and writes them to --output: leave PATH out")
     intercepts = server["intercept"] is not None
     if command and context.get_parameter_source("port") is ParameterSource.DEFAULT:
@@ -110,11 +119,14 @@ def record(
             notice=report.notice,
         )
     if command:
-        context.exit(_record_command(served, report, command))
+        from mockllm.cli.serving.child import LedCommand
+
+        program = LedCommand(command, agent, timeout / 1e6)
+        context.exit(_record_command(served, report, program))
     run_server(MockServer((), served), report, loop)
 
 
-def _record_command(options: ServerOptions, report: ServerLog, command: tuple[str, ...]) -> int:
+def _record_command(options: ServerOptions, report: ServerLog, program: LedCommand) -> int:
     """Records while a command runs; its exit code, or 1 if something is not recorded."""
     # Imported here: a server that runs alone listens sooner without them.
     from mockllm.cli.serving.child import run_beside
@@ -124,8 +136,10 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     replay = ["mockllm", "run", "--scenarios", str(options.record.folder)]
     if options.intercept is not None:
         replay += ["--intercept", ",".join(options.intercept.hosts.named) or "known"]
+    if program.agent:
+        replay += ["--agent", program.agent]
     report.begin_beside(f"{shlex.join(replay)} -- CMD")
-    code = run_beside(ServerThread((), options), command, keeps_keys=True)
+    code = run_beside(ServerThread((), options), program, keeps_keys=True)
     missing = report.summary()
     return code or missing
 

@@ -10,7 +10,7 @@ from mockllm.cli.options.config import FileKey
 from mockllm.cli.options.headings import long_name
 
 PAGE = Path(__file__).parents[2] / "docs" / "options.md"
-MOST, MOST_OF_SERVE = 100, 35
+MOST, MOST_OF_SERVE = 102, 35
 """How many distinct options there may be, and how many `serve` may have."""
 
 

@@ -15,6 +15,7 @@ HEADINGS = {
         "match",
         "redact",
     ),
+    "Coding agents": ("agent", "timeout"),
     "Interception": ("proxy", "proxy-port", "intercept", "tunnel"),
     "Listening": (
         "host",

@@ -398,6 +398,43 @@ def _reader(read: Callable[[str], Any]) -> Callable[[click.Context, click.Parame
     return convert
 
 
+def check_agent_name(_: click.Context, __: click.Parameter, value: str | None) -> str:
+    """The name of an agent; "" where the option is absent."""
+    if value is None:
+        return ""
+    from mockllm.conformance.agents.launch import check_agent
+
+    check_agent(value)
+    return value
+
+
+AGENT_NAMES = "claude|codex|gemini|opencode"
+"""Those of `conformance/agents/agents.yaml`, for the help."""
+
+
+def timeout_option(default: str) -> Callable[[_Command], _Command]:
+    """The option for how long an agent may take: `timeout`, in microseconds."""
+    return click.option(
+        "--timeout",
+        default=default,
+        callback=_reader(read_duration),
+        metavar="DURATION",
+        help="End an agent, and all that it has started, after this time, with exit code 124.",
+    )
+
+
+def agent_options(timeout: str) -> Callable[[_Command], _Command]:
+    """Adds the options for an agent as the command: `agent` and `timeout`."""
+    agent = click.option(
+        "--agent",
+        callback=check_agent_name,
+        metavar=AGENT_NAMES,
+        help="Start this coding agent with a HOME of its own, led to the server; CMD is then the "
+        "prompt, and further arguments of the agent's command that asks nobody.",
+    )
+    return together(timeout_option(timeout), agent)
+
+
 def _plan(
     written: tuple[str, ...], rate: float | None, seed: str | None, burst: str
 ) -> dict[str, Any]:

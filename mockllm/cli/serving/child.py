@@ -6,19 +6,37 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from mockllm.cli.serving.start_errors import not_started
+from mockllm.cli.terminal.output import echo
 from mockllm.core.errors import NotStartedError
 
 if TYPE_CHECKING:
     from mockllm.serve.server.app import MockServer
     from mockllm.serve.server.thread import ServerThread
+
+
+@dataclass(frozen=True, slots=True)
+class LedCommand:
+    """A command of the user.
+
+    Args:
+        words: of the command; of an agent its arguments.
+        agent: its name in `agents.yaml`; "" for any other command.
+        limit: the seconds after which an agent is ended.
+    """
+
+    words: tuple[str, ...]
+    agent: str = ""
+    limit: float = 0.0
+
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -66,7 +84,7 @@ def leading(
         yield {**client_keys(server.base_urls, own), **found, **led}
 
 
-def run_beside(thread: ServerThread, command: tuple[str, ...], *, keeps_keys: bool = False) -> int:
+def run_beside(thread: ServerThread, program: LedCommand, *, keeps_keys: bool = False) -> int:
     """Runs a command while a server runs, led there; its exit code, as a shell gives it.
 
     Args:
@@ -80,33 +98,71 @@ def run_beside(thread: ServerThread, command: tuple[str, ...], *, keeps_keys: bo
             raise not_started(error, thread.server) from None
         thread.wait(thread.server.take_tls)
         led = stack.enter_context(leading(thread.server, os.environ, keeps_keys=keeps_keys))
-        return wait_for(command, {**os.environ, **led})
+        return run_led(program, led, keeps_keys=keeps_keys)
 
 
-def wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
-    """Runs a command to its end and passes signals on; its exit code, as a shell gives it."""
+def run_led(program: LedCommand, led: Mapping[str, str], *, keeps_keys: bool = False) -> int:
+    """Runs a command with the variables that lead it to a server; its exit code."""
+    if not program.agent:
+        return wait_for(
+            lambda: subprocess.Popen(program.words, env={**os.environ, **led}),  # noqa: S603
+            program.words[0],
+        )
+    from mockllm.conformance.agents import launch
+    from mockllm.wire.protocols.environment import credentials_in
+
+    def end(process: subprocess.Popen[bytes]) -> int:
+        code = launch.wait(process, program.limit)
+        if code is not None:
+            return code
+        echo(launch.describe_end(command, program.limit), err=True, nl=False)
+        return launch.TIMED_OUT
+
+    kept = credentials_in(os.environ) if keeps_keys else {}
+    with TemporaryDirectory(prefix="mockllm-agent-", ignore_cleanup_errors=True) as home:
+        own = {**kept, **led}
+        command = launch.prepare(program.agent, program.words, Path(home), own, os.environ)
+        return wait_for(lambda: launch.start(command), command.words[0], end=end, send=launch.send)
+
+
+def wait_for(
+    begin: Callable[[], subprocess.Popen[bytes]],
+    name: str,
+    *,
+    end: Callable[[subprocess.Popen[bytes]], int] = subprocess.Popen.wait,
+    send: Callable[[subprocess.Popen[bytes], int], None] | None = None,
+) -> int:
+    """Runs a command to its end and passes signals on; its exit code, as a shell gives it.
+
+    Args:
+        begin: starts it.
+        name: of its program.
+        end: waits for its end.
+        send: sends a signal to a command that has left the terminal's group; None: it is in it.
+    """
     process: subprocess.Popen[bytes] | None = None
     early: list[int] = []
+    pass_to = send or subprocess.Popen.send_signal
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and _in_foreground():
+        if number == signal.SIGINT and send is None and _in_foreground():
             return  # the terminal has sent it to the command too
         if process is None:
             early.append(number)
         else:
-            process.send_signal(number)
+            pass_to(process, number)
 
     # The handlers stand before the command starts: a signal in between would end only mockllm.
     before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
     try:
         sys.stdout.flush()  # the command writes to the same file; what is ours comes first
-        process = subprocess.Popen(command, env=environment)  # noqa: S603 - what the user asks for
+        process = begin()
         for number in early:
-            process.send_signal(number)
-        code = process.wait()
+            pass_to(process, number)
+        code = end(process)
     except OSError as error:
         code = 127 if isinstance(error, FileNotFoundError) else 126
-        raise NotStartedError(f"cannot run {command[0]!r}: {error.strerror}", code) from None
+        raise NotStartedError(f"cannot run {name!r}: {error.strerror}", code) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

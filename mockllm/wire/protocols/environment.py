@@ -82,6 +82,12 @@ def services_in(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value if "://" in value else f"http://{value}" for value in values if value)
 
 
+def credentials_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """The keys and other credentials for SDKs that an environment has."""
+    names = chain.from_iterable(map(_credentials, PROTOCOLS.addresses))
+    return {name: environment[name] for name in names if name in environment}
+
+
 def dummy_keys(environment: Mapping[str, str]) -> dict[str, str]:
     """The mock key for those variables with keys that are set only on request, and that an
     environment has all the same."""

@@ -1,0 +1,138 @@
+"""`run --agent`, `record --agent` and `agent`: a program that stands for an agent is led."""
+
+import json
+import signal
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from mockllm import ServerOptions, ServerThread, loads
+from mockllm.cli import main
+
+SCRIPT = f"""#!{sys.executable}
+import json, os, sys, urllib.request
+body = {{"model": "m", "max_tokens": 9, "messages": [{{"role": "user", "content": sys.argv[-1]}}]}}
+request = urllib.request.Request(
+    os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
+    json.dumps(body).encode(),
+    {{"x-api-key": os.environ["ANTHROPIC_API_KEY"], "anthropic-version": "2023-06-01"}},
+)
+with urllib.request.urlopen(request) as answer:
+    text = json.load(answer)["content"][0]["text"]
+settings = os.path.exists(os.environ["HOME"] + "/.claude/settings.json")
+key = os.environ["ANTHROPIC_API_KEY"]
+print(json.dumps([sys.argv[1:], text, settings, key, os.environ.get("CLAUDE_CONFIG_DIR")]))
+"""
+WAITS = f"""#!{sys.executable}
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+print("waits", flush=True)
+signal.pause()
+"""
+START = ["--dangerously-skip-permissions", "--print"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Makes a folder with a `claude` that runs a script; what PATH is then."""
+
+    def write(script):
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "claude").write_text(script)
+        (tmp_path / "bin" / "claude").chmod(0o755)
+        return str(tmp_path / "bin")
+
+    return write
+
+
+@pytest.mark.slow
+def test_run(program, folder, path):
+    """The prompt comes last, after options of the agent's own; the verdict is that of `run`."""
+    words = ("run", folder, "--agent", "claude", "--", "--model", "m", "hello")
+    theirs = {"CLAUDE_CONFIG_DIR": "/theirs", "ANTHROPIC_API_KEY": "theirs"}
+    code, output, errors = program(*words, PATH=path(SCRIPT), **theirs).end()
+    assert (code, errors) == (0, "mockllm: 1 request: 1 played\n")
+    arguments = [*START, "--model", "m", "hello"]
+    assert json.loads(output) == [arguments, "Hello there", True, "mock-key", None]
+
+
+@pytest.mark.slow
+def test_record(program, folder, path, tmp_path):
+    """The user's key reaches the agent, and the service; the settings of the user do not."""
+    theirs = {"CLAUDE_CONFIG_DIR": "/theirs", "ANTHROPIC_API_KEY": "sk-theirs"}
+    with ServerThread(loads((folder / "hello.yaml").read_text()), ServerOptions()) as service:
+        options = ("--upstream", service.url, "-o", tmp_path / "recorded")
+        words = ("record", *options, "--agent", "claude", "--", "hello")
+        code, output, errors = program(*words, PATH=path(SCRIPT), **theirs).end()
+        assert len(service.exchanges("default")) == 1
+    assert code == 0, errors
+    assert json.loads(output[output.index("[[") :].splitlines()[0])[1:] == [
+        "Hello there",
+        True,
+        "sk-theirs",
+        None,
+    ]
+    assert "--agent claude -- CMD" in output + errors
+
+
+@pytest.mark.slow
+def test_a_server_that_runs_already(program, folder, path):
+    """`agent` leads it to the URL of a session, with `--` after its name or without."""
+    scenario = (folder / "hello.yaml").read_text()
+    found = path(SCRIPT)
+    with ServerThread(loads(scenario), ServerOptions()) as server:
+        for words in (("claude", "hello"), ("claude", "--", "hello")):
+            url = f"{server.url}/s/mine"
+            code, output, errors = program("agent", "--url", url, *words, PATH=found).end()
+            assert (code, errors) == (0, "")
+            assert json.loads(output)[0] == [*START, "hello"]
+        assert len(server.exchanges("mine")) == 2
+
+
+@pytest.mark.slow
+def test_a_timeout(program, folder, path):
+    """It is an exit code of its own, and the requests so far are judged all the same."""
+    words = ("run", folder, "--agent", "claude", "--timeout", "1s", "--", "hello")
+    code, _, errors = program(*words, PATH=path(WAITS)).end()
+    assert code == 124
+    first, second, *_ = errors.splitlines()
+    assert first == (
+        "mockllm: claude was ended after 1 s, with all that it had started; a longer timeout gives "
+        "it more time"
+    )
+    assert second.startswith("mockllm: no request came")
+
+
+@pytest.mark.slow
+def test_signals_reach_the_agent(program, folder, path):
+    """Though it is in a group of its own."""
+    running = program("run", folder, "--agent", "claude", "--", "hello", PATH=path(WAITS))
+    running.line_with("waits")
+    running.signal(signal.SIGTERM)
+    assert running.end()[0] == 5
+
+
+@pytest.mark.slow
+def test_a_program_that_is_missing(program, folder, tmp_path):
+    """The exit code is that of a shell."""
+    code, _, errors = program("run", folder, "--agent", "claude", "--", "x", PATH=tmp_path).end()
+    assert code == 127
+    assert "npm install @anthropic-ai/claude-code@" in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "--agent", "cloude", "--", "x"], "there is no agent 'cloude'; did you mean"),
+        (["agent", "cloude", "x"], "there is no agent 'cloude'; did you mean"),
+        (["agent", "claude"], "Missing argument"),
+        (["record", "--upstream", "http://a", "-o", "b", "--agent", "codex"], "needs a prompt"),
+        (["run", "--agent", "codex", "--timeout", "soon", "--", "x"], "'soon' must be a duration"),
+    ],
+)
+def test_what_is_refused(words, message):
+    """Before anything is started."""
+    ran = CliRunner().invoke(main, words)
+    assert ran.exit_code == 2
+    assert message in f"{ran.output}{ran.exception}"

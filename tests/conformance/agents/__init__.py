@@ -1,0 +1,1 @@
+"""Tests of coding agents that are started, by programs that stand for them."""
