@@ -8,7 +8,8 @@ pytest loads `mockllm_pytest.plugin` by itself. Tests may import from here:
 - the base classes of test suites: `AccumulatorSuite`, `ClientSuite`, `CutSuite`,
   `ResilienceSuite`
 - the types of fixtures, for annotations: `MockService` (`mockllm_server`), `MockSession`
-  (`mockllm_session`), `MockCase` (`mockllm_case`)
+  (`mockllm_session`), `MockCase` (`mockllm_case`); and of `mockllm_session.agent`: `MockAgent`,
+  `AgentRun`
 
 Each name is imported when it is first used, so that the plugin does not slow down other tests.
 """
@@ -19,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mockllm_pytest.agents import AgentRun, MockAgent
     from mockllm_pytest.cases import MockCase
     from mockllm_pytest.parts import (
         audio,
@@ -44,8 +46,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccumulatorSuite",
+    "AgentRun",
     "ClientSuite",
     "CutSuite",
+    "MockAgent",
     "MockCase",
     "MockService",
     "MockSession",
@@ -69,8 +73,10 @@ __all__ = [
 
 _MODULES = {
     "AccumulatorSuite": "suites",
+    "AgentRun": "agents",
     "ClientSuite": "suites",
     "CutSuite": "resilience_suites",
+    "MockAgent": "agents",
     "MockCase": "cases",
     "MockService": "serving",
     "MockSession": "sessions",

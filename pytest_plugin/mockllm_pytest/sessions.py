@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
     from mockllm.serve.interception.ownership import Owner
     from mockllm.serve.interception.redirect import Redirect
+    from mockllm_pytest.agents import MockAgent
     from mockllm_pytest.answering import Answering
     from mockllm_pytest.serving import MockService
     from mockllm_pytest.session_report import SessionReport
 
 _R = TypeVar("_R")
+_SETTLE = 5.0
+"""Seconds in which the server notices that an agent that was ended has left its answers."""
 
 
 class MockSession:
@@ -76,6 +79,7 @@ class MockSession:
         self._quirks = _check_quirks(mark.quirks)
         self._fault = mark.fault
         self._latency = mark.latency
+        self._agents: list[MockAgent] = []
         if self.intercepts is None:
             self.intercepts, self.has_proxy = mark.intercept, mark.has_proxy
         self._hosts = service.find_hosts(self.intercepts)
@@ -198,6 +202,35 @@ class MockSession:
         stay = {n for n in names if n not in given or hosts.has_url(given[n])}
         led = {name: value for name, value in variables.items() if name not in stay}
         return {**led, **self._service.proxy_variables(self.session)}
+
+    @at_caller
+    def agent(self, name: str) -> MockAgent:
+        """A coding agent whose requests come to the session: see [`MockAgent`](#mockagent).
+
+        Args:
+            name: `claude`, `codex`, `gemini` or `opencode`.
+
+        Raises:
+            UsageError: there is no such agent.
+        """
+        from mockllm.conformance.agents.launch import check_agent
+        from mockllm.wire.protocols.environment import (
+            client_environment,
+            credentials_in,
+            proxy_exemptions,
+        )
+        from mockllm_pytest.agents import MockAgent
+
+        check_agent(name)
+        led = {
+            **credentials_in(self._credentials),
+            **client_environment(self.base_urls, self._credentials),
+            **proxy_exemptions(os.environ),
+            "MOCKLLM_URL": self.url,
+        }
+        settle = partial(self._thread.settled_exchanges, self.session, _SETTLE)
+        self._agents.append(MockAgent(name, led, settle))
+        return self._agents[-1]
 
     @property
     def _credentials(self) -> Mapping[str, str]:
@@ -671,6 +704,8 @@ class MockSession:
 
     def _end(self) -> None:
         """Removes the session from the server; later requests to it are refused, and reported."""
+        for agent in self._agents:
+            agent.close()
         self._service.end(self.session, self._nodeid)
 
 

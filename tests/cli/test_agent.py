@@ -2,48 +2,22 @@
 
 import json
 import signal
-import sys
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
 
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.cli import main
+from tests.conformance.agents.stand_ins import ASKS, WAITS, write_stand_in
 
-SCRIPT = f"""#!{sys.executable}
-import json, os, sys, urllib.request
-body = {{"model": "m", "max_tokens": 9, "messages": [{{"role": "user", "content": sys.argv[-1]}}]}}
-request = urllib.request.Request(
-    os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
-    json.dumps(body).encode(),
-    {{"x-api-key": os.environ["ANTHROPIC_API_KEY"], "anthropic-version": "2023-06-01"}},
-)
-with urllib.request.urlopen(request) as answer:
-    text = json.load(answer)["content"][0]["text"]
-settings = os.path.exists(os.environ["HOME"] + "/.claude/settings.json")
-key = os.environ["ANTHROPIC_API_KEY"]
-print(json.dumps([sys.argv[1:], text, settings, key, os.environ.get("CLAUDE_CONFIG_DIR")]))
-"""
-WAITS = f"""#!{sys.executable}
-import signal, sys
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
-print("waits", flush=True)
-signal.pause()
-"""
 START = ["--dangerously-skip-permissions", "--print"]
 
 
 @pytest.fixture
 def path(tmp_path):
     """Makes a folder with a `claude` that runs a script; what PATH is then."""
-
-    def write(script):
-        (tmp_path / "bin").mkdir()
-        (tmp_path / "bin" / "claude").write_text(script)
-        (tmp_path / "bin" / "claude").chmod(0o755)
-        return str(tmp_path / "bin")
-
-    return write
+    return partial(write_stand_in, tmp_path)
 
 
 @pytest.mark.slow
@@ -51,7 +25,7 @@ def test_run(program, folder, path):
     """The prompt comes last, after options of the agent's own; the verdict is that of `run`."""
     words = ("run", folder, "--agent", "claude", "--", "--model", "m", "hello")
     theirs = {"CLAUDE_CONFIG_DIR": "/theirs", "ANTHROPIC_API_KEY": "theirs"}
-    code, output, errors = program(*words, PATH=path(SCRIPT), **theirs).end()
+    code, output, errors = program(*words, PATH=path(ASKS), **theirs).end()
     assert (code, errors) == (0, "mockllm: 1 request: 1 played\n")
     arguments = [*START, "--model", "m", "hello"]
     assert json.loads(output) == [arguments, "Hello there", True, "mock-key", None]
@@ -64,7 +38,7 @@ def test_record(program, folder, path, tmp_path):
     with ServerThread(loads((folder / "hello.yaml").read_text()), ServerOptions()) as service:
         options = ("--upstream", service.url, "-o", tmp_path / "recorded")
         words = ("record", *options, "--agent", "claude", "--", "hello")
-        code, output, errors = program(*words, PATH=path(SCRIPT), **theirs).end()
+        code, output, errors = program(*words, PATH=path(ASKS), **theirs).end()
         assert len(service.exchanges("default")) == 1
     assert code == 0, errors
     assert json.loads(output[output.index("[[") :].splitlines()[0])[1:] == [
@@ -80,7 +54,7 @@ def test_record(program, folder, path, tmp_path):
 def test_a_server_that_runs_already(program, folder, path):
     """`agent` leads it to the URL of a session, with `--` after its name or without."""
     scenario = (folder / "hello.yaml").read_text()
-    found = path(SCRIPT)
+    found = path(ASKS)
     with ServerThread(loads(scenario), ServerOptions()) as server:
         for words in (("claude", "hello"), ("claude", "--", "hello")):
             url = f"{server.url}/s/mine"

@@ -15,6 +15,7 @@ from typing import Any
 
 import mockllm_pytest
 from mockllm_pytest import parts
+from mockllm_pytest.agents import AgentRun, MockAgent
 from mockllm_pytest.cases import MockCase
 from mockllm_pytest.marks import read_cases, read_recorded, read_session
 from mockllm_pytest.serving import MockService
@@ -30,10 +31,12 @@ _TITLES = {"Args": "", "Raises": "Errors:", "Returns": "Returns:"}
 CLASSES: dict[type, tuple[str, ...]] = {
     MockSession: (
         "reply", "use", "add", "scenarios", "quirks", "fault", "latency", "journal", "verify",
-        "release", "wait_for_gate", "wait_until_over",
+        "release", "wait_for_gate", "wait_until_over", "agent",
         "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "cohere_url", "agui_url",
         "bedrock_url", "ollama_url", "base_urls", "url", "session", "environment",
     ),
+    MockAgent: ("run",),
+    AgentRun: ("output", "errors", "exit_code", "journal"),
     MockService: ("url", "base_urls"),
     MockCase: (
         "prompt", "tools", "url", "events", "chunks", "byte_chunks", "expected", "check", "api",
@@ -57,6 +60,8 @@ INTERNAL: dict[type, frozenset[str]] = {
         }
         | {"redirect", "verdict"}
     ),
+    MockAgent: frozenset({"close"}),
+    AgentRun: frozenset(),
     MockService: frozenset(
         {"close", "end", "environment", "find_hosts", "has_refused", "library", "played"}
         | {"proxy_variables", "redirect", "refusing_session", "required", "running", "running_url"}

@@ -12,6 +12,7 @@ from mockllm.checking.rules import table
 from mockllm.cli.options.parameters import AGENT_NAMES
 from mockllm.conformance.agents.launch import check_agent, prepare, run_agent
 from mockllm.core.errors import NotStartedError, UsageError
+from tests.conformance.agents.stand_ins import write_stand_in
 from tests.tracked_files import ROOT
 
 AGENTS = table("agents.yaml", "mockllm.conformance.agents")
@@ -28,10 +29,7 @@ def stand_in(tmp_path):
     """Writes a program that stands for an agent; the variables with which it is found."""
 
     def write(name, script):
-        folder = tmp_path / "bin"
-        folder.mkdir(exist_ok=True)
-        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-        (folder / name).chmod(0o755)
+        folder = write_stand_in(tmp_path, f"#!/bin/sh\n{script}\n", name)
         return {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": "/home/user"}
 
     return write
