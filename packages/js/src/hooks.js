@@ -78,6 +78,9 @@ export function mockllmWith({ beforeAll, beforeEach, afterEach, afterAll }, opti
       await add(running(), sessionOptions);
       return used();
     },
+    agent(name) {
+      return used().agent(name);
+    },
     async verify(verifyOptions = {}) {
       const { last, unjudged } = running();
       unjudged.delete(last);

@@ -346,6 +346,8 @@ export class Session {
   verify(options?: VerifyOptions): Promise<Verification>;
   /** The verdict on the session's requests, whatever it is. */
   verification(options?: VerifyOptions): Promise<Verification>;
+  /** A coding agent whose requests come to the session. */
+  agent(name: AgentName): Agent;
   /** Opens a gate: for the answers that wait there, and for those that come later. */
   release(gate: string): Promise<void>;
   /** Resolves when an answer waits at a gate, so that the client has all that comes before. */
@@ -356,6 +358,36 @@ export class Session {
   journal(): Promise<Exchange[]>;
   /** Deletes the session with all that the server knows of it. */
   delete(): Promise<void>;
+}
+
+/** The coding agents that mockllm can start. */
+export type AgentName = "claude" | "codex" | "gemini" | "opencode";
+
+/** A coding agent, which gets a HOME and settings of its own for each run. */
+export class Agent {
+  private constructor();
+  /** Runs it to its end. The prompt may be a list of words, with options of the agent's own.
+   * Throws a `MockllmError` where it is not installed; the message says what installs it. */
+  run(prompt: string | readonly string[], options: AgentOptions): Promise<AgentRun>;
+}
+
+export interface AgentOptions {
+  /** The folder in which it works: it runs there what the scenario says, without asking. */
+  cwd: string;
+  /** Milliseconds after which it is ended, with all that it has started; 120,000 by default. */
+  timeout?: number;
+  /** Further variables. */
+  env?: Readonly<Record<string, string>>;
+}
+
+/** A run that is over. */
+export interface AgentRun {
+  readonly output: string;
+  readonly errors: string;
+  /** As a shell gives it; 124 where it took too long. */
+  readonly exitCode: number | string;
+  /** The requests that came to the session while it ran. */
+  readonly journal: readonly Exchange[];
 }
 
 export interface WaitOptions {
@@ -462,6 +494,7 @@ export interface TestMock {
   readonly headers: Session["headers"];
   /** Makes a session with scenarios of its own that of the test from now on. */
   session(options?: SessionOptions): Promise<Session>;
+  agent: Session["agent"];
   /** Judges the session now, in place of the end of the test. */
   verify(options?: VerifyOptions): Promise<Verification>;
   release: Session["release"];

@@ -1,5 +1,6 @@
 // The public names of the package. `index.d.ts` describes each of them.
 
+export { Agent } from "./agent.js";
 export { check } from "./check.js";
 export { ConformanceError, MockllmError, VerificationError } from "./errors.js";
 export {

@@ -1,5 +1,6 @@
 // A session of a server: base URLs for the clients of one test, and the verdict on their requests.
 
+import { Agent } from "./agent.js";
 import { checkOptions, MockllmError, VerificationError } from "./errors.js";
 import { scenarioList } from "./replies.js";
 import { describe } from "./verification.js";
@@ -49,8 +50,9 @@ function parse(text) {
   }
 }
 
-/** Makes a session of a server; the stack of an error begins at the caller of `from`. */
-export async function createSession(root, options = {}, from = createSession) {
+/** Makes a session of a server; the stack of an error begins at the caller of `from`. `command` is
+ * that of mockllm, where the caller has named one. */
+export async function createSession(root, options = {}, from = createSession, command) {
   checkOptions("session()", options, SESSION_OPTIONS);
   const { name, scenarios, quirks, match, served } = options;
   const body = {
@@ -64,7 +66,7 @@ export async function createSession(root, options = {}, from = createSession) {
   const called = {};
   Error.captureStackTrace(called, from); // before the first await: the caller's frames
   try {
-    return new Session(root, await control(url, { method: "POST", body }));
+    return new Session(root, await control(url, { method: "POST", body }), command);
   } catch (error) {
     error.message = withoutPositions(error.message, body.scenarios ?? []);
     error.stack = `${error.name}: ${error.message}${called.stack.slice(called.stack.indexOf("\n"))}`;
@@ -81,9 +83,11 @@ function withoutPositions(message, scenarios) {
 
 export class Session {
   #root;
+  #command;
 
-  constructor(root, created) {
+  constructor(root, created, command) {
     this.#root = root;
+    this.#command = command;
     this.name = created.session;
     this.url = created.url;
     this.baseUrls = created.base_urls;
@@ -94,6 +98,11 @@ export class Session {
   /** The requests of the session, as the server's journal has them. */
   async journal() {
     return (await this.#get("journal")).exchanges;
+  }
+
+  /** A coding agent whose requests come to the session: `claude`, `codex`, `gemini` or `opencode`. */
+  agent(name) {
+    return new Agent(name, this, this.#command);
   }
 
   /** Opens a gate: for the answers that wait there, and for those that come later. */

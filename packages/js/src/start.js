@@ -22,15 +22,17 @@ const NOTHING = {
 
 export class Server {
   #process;
+  #command;
 
-  constructor(url, process) {
+  constructor(url, process, command) {
     this.url = url;
     this.#process = process;
+    this.#command = command;
   }
 
   /** A session: base URLs for one test, with scenarios of its own if it is given any. */
   session(options) {
-    return createSession(this.url, options, this.session);
+    return createSession(this.url, options, this.session, this.#command);
   }
 
   /** Ends the server, if `start` started it. */
@@ -64,7 +66,7 @@ async function startProcess(options) {
     const words = ["serve", ...paths, "--port", String(port), "--grace", "1", ...args];
     const quiet = log ? [] : ["--quiet"];
     const server = new ServerProcess([...command, ...words, ...quiet], { cwd, env, log });
-    return new Server(await server.url(timeout), server);
+    return new Server(await server.url(timeout), server, command);
   } finally {
     await rm(folder, { recursive: true, force: true }); // the server has loaded them
   }
