@@ -155,6 +155,11 @@ def run(
     )
     for line in report.lines:
         echo(line, err=True)
+    if not exchanges and not agent:
+        from mockllm.conformance.agents.launch import advise
+
+        if line := advise(command[0]):
+            echo(f"  {line}", err=True)
     context.exit(code or (0 if report.good else 1))
 
 

@@ -88,6 +88,16 @@ def test_signals_reach_the_agent(program, folder, path):
 
 
 @pytest.mark.slow
+def test_an_agent_that_was_started_by_hand(program, folder, tmp_path):
+    """Codex reads no base URL from the environment: the hint says what leads it."""
+    found = write_stand_in(tmp_path, "#!/bin/sh\n", "codex")
+    code, _, errors = program("run", folder, "--", "codex", "exec", "hello", PATH=found).end()
+    assert code == 1
+    assert "  --agent codex leads it here" in errors
+    assert '-c openai_base_url="\\"$OPENAI_BASE_URL\\""' in errors
+
+
+@pytest.mark.slow
 def test_a_program_that_is_missing(program, folder, tmp_path):
     """The exit code is that of a shell."""
     code, _, errors = program("run", folder, "--agent", "claude", "--", "x", PATH=tmp_path).end()

@@ -58,6 +58,16 @@ def check_agent(name: str) -> None:
         raise UsageError(f"there is no agent {name!r}; {hint}")
 
 
+def advise(program: str) -> str:
+    """A line about an agent that the user started, and that sent no request; "" for any other
+    program."""
+    for name, agent in table("agents.yaml", __package__).items():
+        if agent["words"][0] == Path(program).name:
+            by_hand = f"; or: {agent['by_hand']}" if "by_hand" in agent else ""
+            return f"--agent {name} leads it here, with settings of its own{by_hand}"
+    return ""
+
+
 def prepare(
     name: str,
     arguments: Sequence[str],
@@ -143,7 +153,8 @@ def start(
     return subprocess.Popen(  # noqa: S603  the program that the user names
         command.words,
         cwd=cwd,
-        env=dict(command.environment),
+        # opencode works in $PWD, which is that of whoever changed the folder without a shell.
+        env={**command.environment, "PWD": str((cwd or Path.cwd()).absolute())},
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=errors,

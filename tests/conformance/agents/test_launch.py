@@ -130,8 +130,9 @@ def test_a_program_that_is_missing(tmp_path):
 
 
 def test_output_and_exit_code(tmp_path, stand_in):
-    """Both streams, in the folder that was named, without standard input."""
-    environment = stand_in("claude", "cat; pwd; echo wrong >&2; exit 3")
+    """Both streams, in the folder that was named, without standard input. `PWD` is that folder:
+    opencode works there."""
+    environment = stand_in("claude", "cat; echo $PWD; echo wrong >&2; exit 3") | {"PWD": "/"}
     command = prepare("claude", ["p"], tmp_path / "home", LED, environment)
     ended = run_agent(command, tmp_path, 60)
     assert (ended.output, ended.errors, ended.exit_code) == (f"{tmp_path}\n", "wrong\n", 3)
