@@ -140,11 +140,13 @@ def _row(scenario: Scenario) -> tuple[str, ...]:
     apis = "all" if set(scenario.apis or PROTOCOLS) == set(PROTOCOLS) else ",".join(scenario.apis)
     if scenario.route is not None:
         apis = str(scenario.route)
+    if scenario.server is not None:
+        apis = f"/mcp/{scenario.server.name}"
     return (
         scenario.name,
         apis,
         str(len(scenario.turns)),
-        _tools([tool.name for tool in scenario.tools]),
+        _tools([tool.name for tool in (scenario.server or scenario).tools]),
         scenario.description,
     )
 

@@ -301,6 +301,8 @@ class Request:
         world: what the agent says of the machine that it runs on; None for any other client.
         resumes: where the history begins with a summary that mockllm wrote: the token of the last
             answer that it is about, and the index of the first message after it.
+        server_tools: the tools of MCP servers that scenarios name, as `SERVER.TOOL`, each with the
+            name that the request offers it under; "" where it offers none.
     """
 
     api: str
@@ -321,6 +323,7 @@ class Request:
     agent: str = ""
     world: World | None = None
     resumes: tuple[str, int] | None = None
+    server_tools: tuple[tuple[str, str], ...] = ()
 
     @property
     def users(self) -> list[Message]:

@@ -8,7 +8,7 @@ pauses between them, so that nothing is lost between a recorded stream and a sce
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -239,6 +239,17 @@ def _whole(part: Part) -> Part:
     if isinstance(part, Media):
         part = replace(part, data=(b"".join(part.data),))
     return replace(part, fragments=("".join(part.fragments),))
+
+
+def with_call_names(turn: Turn, names: Mapping[str, str]) -> Turn:
+    """The turn with other names of its calls, by those that they have."""
+    if not any(call.name in names for call in turn.tool_calls):
+        return turn
+    parts = [
+        replace(part, name=names.get(part.name, part.name)) if isinstance(part, ToolCall) else part
+        for part in turn.parts
+    ]
+    return replace(turn, parts=tuple(parts))
 
 
 def beats(part: Part) -> int:

@@ -17,6 +17,7 @@ from mockllm.core.patterns import compile_pattern
 from mockllm.core.record import record
 from mockllm.core.tokens_and_fragments import RandomSplit, Split, fragments
 from mockllm.scenario import model as m
+from mockllm.scenario.mcp_model import server_and_tool
 from mockllm.scenario.part_model import (
     AnyPart,
     AudioPart,
@@ -39,6 +40,7 @@ from mockllm.scenario.part_model import (
 )
 from mockllm.scenario.reading.conditions import is_position
 from mockllm.scenario.reading.jobs import check_jobs
+from mockllm.scenario.reading.mcp import check_mcp
 from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.sockets import check_socket
@@ -54,7 +56,7 @@ def check(scenario: m.Scenario) -> list[Mistake]:
     tools = {tool.name: tool for tool in scenario.tools}
     mistakes = [*_tools(scenario), *_repeats_and_variants(scenario)]
     mistakes += [*check_route(scenario), *check_jobs(scenario), *_match(scenario)]
-    mistakes += check_socket(scenario)
+    mistakes += [*check_socket(scenario), *check_mcp(scenario)]
     for path, turn in _written_turns(scenario):
         mistakes += _turn(scenario, tools, path, turn)
     if scenario.varies:
@@ -418,7 +420,8 @@ def _arguments(path: KeyPath, call: ToolPart, tools: dict[str, m.ToolSpec]) -> I
     if call.malformed or not call.name:
         return
     # A tool without a name could not be read: it may be the one that is called.
-    if tools and call.name not in tools and "" not in tools:
+    of_server = server_and_tool(call.name) is not None
+    if tools and call.name not in tools and "" not in tools and not of_server:
         hint = suggestion(call.name, tools) or f"; they are {', '.join(tools)}"
         yield (*path, "tool"), f"{call.name!r} is not among the scenario's tools{hint}"
     if call.custom:

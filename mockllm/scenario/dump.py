@@ -20,6 +20,7 @@ from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
+from mockllm.scenario.mcp_model import McpEntry, McpTry
 from mockllm.scenario.part_model import (
     AutoPart,
     Citation,
@@ -58,7 +59,14 @@ def dump(scenario: m.Scenario) -> str:
 
     A variant that changes nothing about its turn is left out, as it cannot be written.
     """
-    return write(_keys(scenario))
+    return write(_keys(scenario) if scenario.server is None else _server(scenario))
+
+
+def _server(scenario: m.Scenario) -> dict[str, Any]:
+    """An MCP server, whose description is that of its scenario."""
+    keys = _keys(scenario.server)
+    described = {"description": scenario.description} if scenario.description else {}
+    return {"mcp": keys.pop("mcp"), **described, **keys}
 
 
 def _keys(value: Any) -> dict[str, Any]:
@@ -108,7 +116,9 @@ def _duration(microseconds: int) -> Any:
     return duration(microseconds) if microseconds else microseconds
 
 
-def _durations(offsets: tuple[int, ...]) -> Flow:
+def _durations(offsets: tuple[int, ...] | str) -> Any:
+    if isinstance(offsets, str):  # where an entry of a server strikes
+        return offsets
     return Flow(map(_duration, offsets))
 
 
@@ -137,16 +147,26 @@ def _faults(faults: tuple[Fault, ...]) -> Any:
     return {fault.name: FlowMap(fault.parameters()) or None for fault in faults}
 
 
-def _attempts(attempts: tuple[m.TurnSpec, ...]) -> list[Any]:
+def _attempts(attempts: tuple[m.TurnSpec | McpTry, ...]) -> list[Any]:
     """The tries before a turn; the keys of an error stand beside `http`."""
     written = []
     for attempt in attempts:
+        if isinstance(attempt, McpTry):
+            written.append(_keys(attempt))
+            continue
         keys = _keys(attempt)
         if attempt.http is not None:
             error = _keys(attempt.http)
             keys |= {"http": error.pop("status")} | error
         written.append({key: keys[key] for key in PROPERTIES["attempt"] if key in keys})
     return written
+
+
+def _by_server(entries: tuple[McpEntry, ...]) -> dict[str, Any]:
+    servers: dict[str, list[Any]] = {}
+    for entry in entries:
+        servers.setdefault(entry.server, []).append(_keys(entry))
+    return servers
 
 
 def _split(split: Split) -> Any:
@@ -168,7 +188,9 @@ def readable(text: str) -> Any:
     return value if compact(value) == text else text
 
 
-def _arguments(arguments: str) -> Any:
+def _arguments(arguments: Any) -> Any:
+    if not isinstance(arguments, str):
+        return arguments
     value = readable(arguments)
     return value if isinstance(value, dict) else arguments
 
@@ -185,6 +207,8 @@ def _json_text(text: str) -> Any:
 _BY_REFERENCE: dict[str, _Write] = {
     "#/$defs/answer": lambda answer: _answer(answer),
     "#/$defs/duration": _duration,
+    "#/$defs/mcp_timing": lambda ttft: {"ttft": _duration(ttft)},
+    "#/$defs/mcp_answer": lambda answer: _keys(answer),
     "#/$defs/json_text": _json_text,
     "#/$defs/percent": percent,
 }
@@ -196,6 +220,7 @@ _BY_KEY: dict[str, _Write] = {
     "fault": _faults,
     "headers": _headers,
     "ids": lambda _: "any",
+    "mcp": lambda mcp: mcp if isinstance(mcp, str) else _by_server(mcp),
     "opaque": list,
     "query": _pairs,
     "redacted": list,

@@ -49,6 +49,7 @@ class _Loaded:
     name: YamlMark
     match: YamlMark
     matched: str = "match"
+    root: Mapping | None = None
 
     def at(self, mark: YamlMark) -> str:
         return f"{self.file}:{mark.line + 1}:{mark.column + 1}"
@@ -85,6 +86,7 @@ class Loading:
             self._load_text(text, file)
         self._check_names()
         self._check_matches()
+        self._check_servers()
         self._warn_of_hosts()
         if self.problems:
             # An included file is read for scenarios, and once more in the folder that is loaded.
@@ -163,8 +165,9 @@ class Loading:
             for path, message in similar_to_templates(scenario):
                 self.warn(_problem(file, *locate_mistake(root, path, message, findings)))
         matched = "match" if scenario.route is None or scenario.match is not None else "route"
-        name, match = (_mark(root, key) for key in ("scenario", matched))
-        self.loaded.append(_Loaded(scenario.unroll(), file, name, match, matched))
+        named = "scenario" if scenario.server is None else "mcp"
+        name, match = (_mark(root, key) for key in (named, matched))
+        self.loaded.append(_Loaded(scenario.unroll(), file, name, match, matched, root))
 
     def _name_replies(self, root: Node, findings: Findings, file: str) -> bool:
         """Reads the named replies of a document, and the files that it includes. False: one of them
@@ -224,8 +227,10 @@ class Loading:
             name = loaded.scenario.name
             other = known.setdefault(name, loaded)
             if other is not loaded and name:
-                message = f"{name!r} is the name of another scenario, at {other.at(other.name)}"
-                problem = _problem_at(loaded.file, loaded.name, "scenario", message)
+                server = loaded.scenario.server
+                key, own = ("scenario", name) if server is None else ("mcp", server.name)
+                message = f"{own!r} is the name of another {key}, at {other.at(other.name)}"
+                problem = _problem_at(loaded.file, loaded.name, key, message)
                 self.problems.append(problem)
 
     def _check_matches(self) -> None:
@@ -250,6 +255,23 @@ class Loading:
                     self.problems.append(problem)
                     break
             others.append(loaded)
+
+    def _check_servers(self) -> None:
+        """Adds the problems of scenarios with the MCP servers that they name. A server that a sent
+        scenario names may be one of those it is sent to."""
+        documents = [loaded.scenario for loaded in self.loaded]
+        if not any(scenario.mcp or scenario.calls_servers for scenario in documents):
+            return
+        servers = {one.server.name: one.server for one in documents if one.server is not None}
+        if self.sent and not servers:
+            return
+        from mockllm.scenario.reading.mcp import check_servers  # few scenarios need it
+
+        for loaded in self.loaded:
+            for path, message in check_servers(loaded.scenario, servers):
+                assert loaded.root is not None
+                place = locate_mistake(loaded.root, path, message, Findings(self.vocabulary))
+                self.problems.append(_problem(loaded.file, *place))
 
     def _warn_of_hosts(self) -> None:
         if self.warn is None:

@@ -18,12 +18,14 @@ from mockllm.core.request import FILLED, OfferedTool
 from mockllm.core.tokens_and_fragments import Split
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.latency_model import Latency
+from mockllm.scenario.mcp_model import McpEntry, McpServer, server_and_tool
 from mockllm.scenario.part_model import (
     AnyPart,
     AutoPart,
     ErrorSpec,
     Gate,
     gates_in,
+    tool_parts,
     without_gates,
 )
 from mockllm.scenario.route_model import JobSpec, MessageSpec, RouteAnswer, RouteSpec
@@ -631,6 +633,9 @@ class Scenario:
         socket: whether the route is a WebSocket, and in which frames its service sends JSON and
             texts; "": it is none.
         template: whether the texts of its turns have values of the request.
+        mcp: what MCP servers answer while it plays.
+        server: the MCP server that the document describes, which has no turns; None: it describes
+            none.
         file, line: where it was loaded from.
         path: of a scenario as one conversation goes (`mockllm.play.matching.branching`): where each
             of its turns comes from. () for a scenario as it is written.
@@ -655,6 +660,8 @@ class Scenario:
     route: RouteSpec | None = None
     socket: Literal["", "text", "binary"] = ""
     template: bool = False
+    mcp: tuple[McpEntry, ...] = ()
+    server: McpServer | None = None
     file: str = field(default="", compare=False, repr=False)
     line: int = field(default=0, compare=False, repr=False)
     path: tuple[Taken, ...] = field(default=(), compare=False, repr=False)
@@ -726,9 +733,21 @@ class Scenario:
         conditions = -1 if match.anything else match.conditions
         return conditions, -_LOWEST_PRIORITY if self.priority is None else -self.priority
 
+    @property
+    def calls_servers(self) -> frozenset[str]:
+        """The names in its calls that are tools of MCP servers: `weather.get_forecast`."""
+        forms = (form for turn in self.turns for form in turn.every())
+        names = (call.name for form in forms for call in tool_parts(form.reply))
+        return frozenset(name for name in names if server_and_tool(name) is not None)
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether it answers requests for answers of a model."""
+        return self.route is None and self.server is None
+
     def plays_over(self, api: str) -> bool:
         """Whether the scenario answers requests for answers of a model, of a protocol."""
-        return self.route is None and (not self.apis or api in self.apis)
+        return self.is_conversation and (not self.apis or api in self.apis)
 
     def shares_api(self, other: Scenario) -> bool:
         """Whether there is a protocol that both play over."""

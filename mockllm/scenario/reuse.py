@@ -48,7 +48,7 @@ def is_included(root: Node) -> bool:
     if not isinstance(root, Mapping):
         return False
     keys = root.entries.keys()
-    return not keys & {"scenario", "turns"} and bool(keys & {"replies", "tools"})
+    return not keys & {"scenario", "turns", "mcp"} and bool(keys & {"replies", "tools"})
 
 
 def read_included(root: Mapping, findings: Findings, file: str) -> IncludedFile:

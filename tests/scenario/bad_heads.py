@@ -52,7 +52,7 @@ HEADS: list[Row] = [
         "unknown key",
         top("colour: red"),
         [
-            "2:1: unknown key 'colour'; known here: scenario, description, route, socket, apis, match, priority, tools, seed, defaults, obey, include, replies, template, turns, then, in_order, ids",
+            "2:1: unknown key 'colour'; known here: scenario, description, route, socket, apis, match, priority, mcp, tools, seed, defaults, obey, include, replies, template, turns, then, in_order, ids",
         ],
     ),
     (
@@ -62,7 +62,7 @@ HEADS: list[Row] = [
             "1:1: needs the key 'scenario'",
             "1:1: needs the key 'turns'",
             "1:1: unknown key 'interactions'; this is a cassette: serve it with --cassettes, or import it with mockllm import",
-            "2:1: unknown key 'version'; known here: scenario, description, route, socket, apis, match, priority, tools, seed, defaults, obey, include, replies, template, turns, then, in_order, ids",
+            "2:1: unknown key 'version'; known here: scenario, description, route, socket, apis, match, priority, mcp, tools, seed, defaults, obey, include, replies, template, turns, then, in_order, ids",
         ],
     ),
     (
@@ -296,7 +296,7 @@ HEADS: list[Row] = [
         "tools",
         top("match: {tools: [get weather]}"),
         [
-            "2:17: match.tools[0]: must be a tool name: 1 to 64 letters, digits, '_' or '-', got get weather",
+            "2:17: match.tools[0]: must be a tool name: 1 to 64 letters, digits, '_' or '-', or SERVER.TOOL for a tool of an MCP server, got get weather",
         ],
     ),
     (

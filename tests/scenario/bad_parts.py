@@ -129,7 +129,7 @@ PARTS: list[Row] = [
         "call name",
         part("tool: get weather"),
         [
-            "3:19: turns[0].reply.tool: must be a tool name: 1 to 64 letters, digits, '_' or '-', got get weather",
+            "3:19: turns[0].reply.tool: must be a tool name: 1 to 64 letters, digits, '_' or '-', or SERVER.TOOL for a tool of an MCP server, got get weather",
         ],
     ),
     (

@@ -36,6 +36,7 @@ from mockllm.play.matching.conversation import (
     turn_at,
 )
 from mockllm.play.matching.index import mint_token
+from mockllm.play.mcp.tool_names import ToolNames, named_tools, with_server_tools
 from mockllm.play.replay.auto.adaptation import Adaptation, adaptation
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.play.replay.filling import played_selection, played_turn, way_on
@@ -62,10 +63,16 @@ class SessionHistory:
         self._streamed: dict[str, int] = {}
         self._answered: dict[tuple[str, int, str], list[Step]] = {}
         self._turns: dict[Hashable, tuple[Turn, tuple[PlannedCall, ...]]] = {}
+        servers = [scenario.server for scenario in scenarios.values() if scenario.server]
+        self._server_tools = ToolNames(servers), named_tools(scenarios.values() if servers else ())
         for exchange in journal:
-            request = _parse(exchange)
+            request = self._parse(exchange)
             if request is not None:
                 self._add(exchange, request)
+
+    def _parse(self, exchange: Exchange) -> Request | None:
+        request = _parse(exchange)
+        return None if request is None else with_server_tools(request, *self._server_tools)
 
     def streamed_before(self, step: Step, id: str) -> bool:
         """Whether an answer to any earlier request made a call with this id."""

@@ -282,7 +282,7 @@ class ScenarioIndex:
         names: set[str] = set()
         any_model = False
         for scenario in self.scenarios:
-            if scenario.route is not None:
+            if not scenario.is_conversation:
                 continue
             names.add(f"mock/{scenario.name}")
             match = scenario.match

@@ -48,12 +48,13 @@ from mockllm.play.replay.sessions.rounds import count_auxiliary, count_round
 from mockllm.play.replay.sessions.session import Session
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import Hears, Match, Scenario, TurnSpec
-from mockllm.scenario.part_model import AutoPart
+from mockllm.scenario.part_model import AutoPart, tool_parts
 from mockllm.scenario.reading.faults import HANDSHAKE
 from mockllm.wire.protocols.base import Operation, WireProtocol
 
 if TYPE_CHECKING:
     from mockllm.play.matching.route_selection import RouteRequest
+    from mockllm.play.mcp.operations import McpPlayer
     from mockllm.play.replay.compilation.tape_player import RecordedAnswer, Recordings
     from mockllm.play.replay.route_player import RoutePlayer
 
@@ -156,6 +157,8 @@ class Player:
             self.served = ScenarioIndex((*self.served.scenarios, added))
         self.has_routes = any(scenario.route is not None for scenario in self.served.scenarios)
         """Whether any scenario answers a route that calls no model."""
+        self.has_servers = any(scenario.server is not None for scenario in self.served.scenarios)
+        """Whether there are MCP servers."""
         self.strict, self.fallback = strict, bool(fallback)
         self.named = named
         self.no_match: Callable[[ApiCall, NoMatchError], Decision] | None = None
@@ -388,6 +391,13 @@ class Player:
         return Recordings()
 
     @cached_property
+    def mcp(self) -> McpPlayer:
+        """The player of MCP servers."""
+        from mockllm.play.mcp.operations import McpPlayer  # few scenarios have some
+
+        return McpPlayer(self.served.scenarios)
+
+    @cached_property
     def routes(self) -> RoutePlayer:
         """The player of routes that call no model. Its modules are imported with the first such
         request."""
@@ -413,6 +423,10 @@ class Player:
         parsed = as_agent_sent(parsed, call.headers)
         if call.target.query:
             parsed = replace(parsed, query=call.target.query)
+        if self.has_servers:
+            from mockllm.play.mcp.tool_names import with_server_tools
+
+            parsed = with_server_tools(parsed, self.mcp.names, self.mcp.used)
         draft.request = parsed
         request = self._with_scenario(self._with_previous(parsed, call), call)
         selection = None
@@ -621,6 +635,12 @@ def _check_request(
     if not strict and spec.is_auto and not (request.model and request.messages):
         # An automatic answer would hide a mistake that hardly any service accepts.
         call.protocol.parse(request.body, call.target, True)
+    if request.server_tools and call.protocol.client.tool_fields:
+        from mockllm.play.mcp.tool_names import missing_tool
+
+        missing = missing_tool(request, [part.name for part in tool_parts(spec.reply)])
+        if missing:
+            raise RequestError(missing, code="tool_not_offered")
     if spec.request is not None:
         check_expectations(selection, spec, request, call.protocol)
 

@@ -10,7 +10,7 @@ from mockllm.core.patterns import PatternError, compile_pattern
 from mockllm.scenario import model as m
 from mockllm.scenario.ignoring import flaw_of
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
-from mockllm.scenario.reading.tables import table, tool_name
+from mockllm.scenario.reading.tables import called_name, table
 from mockllm.scenario.reading.values import (
     Findings,
     Reader,
@@ -32,7 +32,7 @@ from mockllm.scenario.reading.values import (
 
 T = TypeVar("T")
 
-_names = listing(tool_name, "tool names")
+_names = listing(called_name, "tool names")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
 
 

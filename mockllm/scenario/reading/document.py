@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mockllm.scenario import model as m
 from mockllm.scenario.ignoring import with_ignored
+from mockllm.scenario.reading import mcp
 from mockllm.scenario.reading.conditions import match
 from mockllm.scenario.reading.latency import drawn_or_exact, latency
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
@@ -74,6 +75,7 @@ _SCENARIO = table(
     ),
     obey=obey,
     turns=_turns,
+    mcp=mcp.of_scenario,
     # Read before, by `mockllm.scenario.reuse`.
     include=lambda *_: None,
     replies=lambda *_: None,
@@ -90,6 +92,8 @@ def scenario(node: Node, findings: Findings) -> m.Scenario | None:
         message = "the document is empty" if empty else "must be a mapping"
         findings.add(node, f"{message}; a scenario begins with 'scenario: NAME' and has 'turns'")
         return None
+    if mcp.is_server(node):
+        return mcp.server(node, findings)
     values = readable_fields(node, findings, _SCENARIO) or {}
     if "route" in node.entries and "route" not in values:
         values["route"] = RouteSpec("", "")  # so that its answers are not reported, too

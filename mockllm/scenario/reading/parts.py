@@ -40,7 +40,7 @@ from mockllm.scenario.part_model import (
 from mockllm.scenario.reading import media
 from mockllm.scenario.reading.advice import advise
 from mockllm.scenario.reading.nodes import MAX_NODES, Mapping, Node, Scalar, Sequence
-from mockllm.scenario.reading.tables import gate_name, long_text, table, text_of_file, tool_name
+from mockllm.scenario.reading.tables import called_name, gate_name, long_text, table, text_of_file
 from mockllm.scenario.reading.values import (
     Findings,
     Reader,
@@ -318,7 +318,7 @@ def _check_name(call: ToolPart, node: Node, findings: Findings) -> ToolPart:
     if isinstance(node, Mapping) and {"arguments", "input"} <= node.entries.keys():
         findings.add(node, "must have either 'arguments' or 'input', got both", node.keys["input"])
     if not call.malformed and isinstance(node, Mapping):
-        return call if tool_name(node.entries["tool"], findings) else BROKEN
+        return call if called_name(node.entries["tool"], findings) else BROKEN
     return call
 
 

@@ -46,6 +46,8 @@ FIELDS: dict[str, dict[str, str]] = {
     "interleaved_part": {"interleaved": "parts"},
     "pause_part": {"pause": "duration"},
     "turn": {"when": "branches"},
+    "mcp_server": {"mcp": "name"},
+    "mcp_entry": {"timing": "ttft"},
 }
 """By definition, the fields of the model that are not named as their keys."""
 
@@ -122,6 +124,10 @@ included_name: Reader = matching_text(
     "the name of a file in the folder of this one, such as common.yaml",
 )
 tool_name = matching_text(_TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
+called_name = matching_text(
+    DEFINITIONS["called_tool"]["pattern"],
+    "a tool name: 1 to 64 letters, digits, '_' or '-', or SERVER.TOOL for a tool of an MCP server",
+)
 is_tool_name = re.compile(_TOOL_NAME).fullmatch
 """Whether services accept a text as the name of a tool, and so do scenarios."""
 

@@ -22,6 +22,7 @@ from mockllm.play.replay.compilation.http_answer import error_at
 from mockllm.play.replay.sessions.exchange import NOTHING, Played
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.replay.sessions.shared_session import SharedSession, StateNotReadError
+from mockllm.serve.mcp import http_answers
 from mockllm.serve.server.failures import failure, too_deep
 from mockllm.serve.server.http.access import ControlAccess
 from mockllm.serve.server.http.request_reading import Arrival, opens_websocket
@@ -79,6 +80,10 @@ class Answers:
             played = await self._deferred.play(self, context.session, context.play)
             return self._sources.plain.without_faults(played, context.arrival.headers)
         arrival, player, proxy = context.arrival, context.player, context.proxy
+        if player.has_servers:
+            answered = await self._answer_server(context)
+            if answered is not None:
+                return answered
         forwards_all = proxy is not None and proxy.forwards_all
         plain = self._sources.plain
         is_routed = not forwards_all and plain.has(player, arrival, context.endpoint)
@@ -107,6 +112,26 @@ class Answers:
                 known = Played(api=context.api)
                 chosen = self._forward(arrival, proxy, endpoint.protocol, known)
         return chosen
+
+    async def _answer_server(self, context: RequestContext) -> Answered | None:
+        """The answer of an MCP server; None where the path is of none."""
+        arrival, player = context.arrival, context.player
+        name = http_answers.server_in(arrival.path)
+        if name is None:
+            return None
+        body, headers = await self._read(arrival), arrival.headers
+        play = partial(
+            http_answers.answer,
+            player,
+            name,
+            arrival.method,
+            arrival.target,
+            headers,
+            body,
+            context.session,
+        )
+        answered = await self._deferred.play(player, context.session, play)
+        return self._sources.plain.without_faults(answered, headers)
 
     def find_opening(self, context: RequestContext) -> RouteRequest | None:
         """A request that opens a WebSocket on which a scenario is played; else None.

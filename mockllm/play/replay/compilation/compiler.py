@@ -18,7 +18,7 @@ from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
-from mockllm.core.turn import TokenUsage, Turn
+from mockllm.core.turn import TokenUsage, Turn, with_call_names
 from mockllm.play.matching.conversation import Selection, turn_at
 from mockllm.play.matching.index import mint_token
 from mockllm.play.replay.compilation.encoding import body_of, stream, variants
@@ -111,6 +111,7 @@ class Replayer:
             duration,
             selection.variation,
             selection.scenario.path,
+            request.server_tools,
         )
         cached = self._answers.get(key)
         if cached is not None:
@@ -227,6 +228,9 @@ def _prepare(
         turns = resolve_choices(scenario, position, protocol.name, spec, turn, count)
     if duration and spec.timing is None and not turn.gaps:
         turns = [spread(choice, duration) for choice in turns]
+    if request.server_tools:
+        names = {full: offered for full, offered in request.server_tools if offered}
+        turns = [with_call_names(choice, names) for choice in turns]
     timed, pace = turns, None
     if latency is not None:
         timed, pauses = number_beats(turns)

@@ -19,6 +19,7 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.play.agents.agent_requests import as_agent_sent
+from mockllm.play.mcp.rpc import Operation
 from mockllm.play.replay.sessions.shortened_bodies import MAX_BODY, shortened_body
 from mockllm.wire.protocols import PROTOCOLS
 
@@ -143,6 +144,7 @@ class Played:
             `mockllm/play/agents/auxiliary.yaml`.
         conversation: of an agent whose headers name it, as `Agent.conversation_of` has it; "" for
             others.
+        mcp: of a request to an MCP server; None of all others.
     """
 
     outcome: ExchangeOutcome = "invalid"
@@ -170,6 +172,7 @@ class Played:
     counted: bool = False
     conversation: str = ""
     auxiliary: str = ""
+    mcp: Operation | None = None
 
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -609,7 +612,7 @@ class Exchange:
 
     def facts(self) -> dict[str, Any]:
         """Its JSON without headers and body, and without what only some have: `cause`, `open`
-        (its answer is on its way), `conversation`, `auxiliary`, `gates` and `body_size`."""
+        (its answer is on its way), `conversation`, `auxiliary`, `mcp`, `gates` and `body_size`."""
         facts = {name: value_of(self) for name, value_of in _FACTS.items()}
         if self.played.cause:
             facts["cause"] = self.played.cause
@@ -618,6 +621,8 @@ class Exchange:
                 facts[name] = value
         if self.in_use:
             facts["open"] = True
+        if self.played.mcp is not None:
+            facts["mcp"] = Operation(*self.played.mcp)._asdict()
         if self.sent.gates:
             facts["gates"] = [GateWait(*wait)._asdict() for wait in self.sent.gates]
         return facts if self.body_size is None else facts | {"body_size": self.body_size}

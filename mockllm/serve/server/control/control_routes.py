@@ -58,9 +58,9 @@ def scenario_summary(scenario: Scenario) -> dict[str, Any]:
         "name": scenario.name,
         "description": scenario.description,
         "route": None if scenario.route is None else str(scenario.route),
-        "apis": [] if scenario.route is not None else list(scenario.apis or PROTOCOLS),
+        "apis": [] if not scenario.is_conversation else list(scenario.apis or PROTOCOLS),
         "turns": len(scenario.turns),
-        "tools": [tool.name for tool in scenario.tools],
+        "tools": [tool.name for tool in (scenario.server or scenario).tools],
     }
 
 

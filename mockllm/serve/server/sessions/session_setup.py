@@ -360,7 +360,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 def _only(scenarios: tuple[Scenario, ...]) -> str | None:
     """The name of the only scenario, if it has no `match`: it would answer nothing otherwise."""
-    conversations = [scenario for scenario in scenarios if scenario.route is None]
+    conversations = [scenario for scenario in scenarios if scenario.is_conversation]
     if len(conversations) == 1 and conversations[0].match is None:
         return conversations[0].name
     return None

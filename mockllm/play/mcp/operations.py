@@ -1,0 +1,509 @@
+"""Finds the answer of an MCP server to a message, from the servers and scenarios that are served.
+
+Which answer a call gets is decided by the server, the tool and the arguments, and by a counter of
+each entry in the session; never by the order of calls of several tools. Pure: counters are asked.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mockllm.core.record import record
+from mockllm.core.seeded import derive
+from mockllm.core.text import did_you_mean
+from mockllm.play.matching.conditions import first_problem, judged_body
+from mockllm.play.mcp.rpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    META,
+    NO_METHOD,
+    RESUME_HEADER,
+    SESSION_HEADER,
+    STATELESS,
+    STDIO_HEADER,
+    UNSUPPORTED_VERSION,
+    Json,
+    Operation,
+    RpcMessage,
+    RpcProblem,
+    check_headers,
+    error_of,
+    notification,
+    read_message,
+    result_of,
+    revision_of,
+)
+from mockllm.play.mcp.tool_names import ToolNames, named_tools
+from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.mcp_model import (
+    MCP_FAULTS,
+    McpAnswer,
+    McpEntry,
+    McpPlace,
+    McpServer,
+    McpTool,
+    McpTry,
+)
+from mockllm.scenario.model import Scenario
+
+Count = Callable[[str, int], int]
+"""Adds to the counter of some name; what it was before."""
+
+FindOpen = Callable[[Sequence[str], str, Mapping[str, Any]], Sequence[str]]
+"""Of scenarios, by their names, those of which a streamed call of a tool with some arguments waits
+for its result."""
+
+
+@record
+class McpReply:
+    """The answer to a message, before it is bytes.
+
+    Args:
+        messages: sent before the last one, as events of a stream.
+        last: the result or the error; None: there is no body.
+        event_id: of the event before the end of a stream that the client resumes; "" for none.
+        after: the pause before it, in microseconds.
+        outcome: as of a journal's entry.
+    """
+
+    operation: Operation
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    messages: tuple[Json, ...] = ()
+    last: Json | None = None
+    event_id: str = ""
+    after: int = 0
+    faults: tuple[Fault, ...] = ()
+    outcome: str = "played"
+    problem: str = ""
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it is sent as events."""
+        return bool(self.messages or self.event_id)
+
+
+@record
+class _Found:
+    """An entry that may answer a call.
+
+    Args:
+        scenario: its name, or `mcp:NAME` of the server's own.
+        number: of the entry there.
+    """
+
+    scenario: str
+    number: int
+    entry: McpEntry
+
+
+class McpPlayer:
+    """Answers messages to MCP servers."""
+
+    def __init__(self, scenarios: Iterable[Scenario]) -> None:
+        scenarios = tuple(scenarios)
+        self.servers = {one.server.name: one.server for one in scenarios if one.server is not None}
+        self.names = ToolNames(_with_calls(self.servers, scenarios))
+        self.used = named_tools(scenarios)
+        self._entries: dict[tuple[str, str, McpPlace], list[_Found]] = {}
+        self._changes: list[tuple[McpTool, ...]] = []
+        self._changing: set[str] = set()
+        self._losing: set[str] = set()
+        for scenario in scenarios:
+            own = scenario.mcp if scenario.server is None else scenario.server.calls
+            for number, entry in enumerate(own):
+                found = _Found(scenario.name, number, entry)
+                key = entry.server, entry.tool, entry.at
+                self._entries.setdefault(key, []).append(found)
+                tries = [one.answer for one in entry.attempts if one.answer is not None]
+                for tools in (answer.tools for answer in (*tries, *entry.answers)):
+                    if tools is not None:
+                        self._changes.append(tools)
+                        self._changing.add(entry.server)
+                faults = [*entry.fault, *(f for one in entry.attempts for f in one.fault)]
+                if any(fault.name == "session-lost" for fault in faults):
+                    self._losing.add(entry.server)
+
+    def answer(
+        self, name: str, body: bytes, headers: Mapping[str, str], count: Count, find_open: FindOpen
+    ) -> McpReply:
+        """The answer to a POST to the server of a name."""
+        server = self.servers.get(name)
+        if server is None:
+            hint = did_you_mean(name, self.servers) or f"there are: {', '.join(self.servers)}"
+            problem = f"there is no MCP server {name!r}; {hint}"
+            last = error_of(None, RpcProblem(INVALID_REQUEST, problem))
+            return McpReply(Operation(name, ""), 404, (), (), last, "", 0, (), "unmatched", problem)
+        operation, id = Operation(name, ""), None
+        try:
+            message = read_message(body)
+            id = message.id
+            operation = Operation(
+                name,
+                message.method,
+                message.tool if message.method == "tools/call" else "",
+                revision=revision_of(message, headers),
+                client=message.client(headers),
+                call_id=message.call_id,
+            )
+            return self._answer(server, message, operation, headers, count, find_open)
+        except RpcProblem as problem:
+            outcome = "played" if problem.code in _EXPECTED else "invalid"
+            last = error_of(id, problem)
+            return McpReply(
+                operation, problem.status, (), (), last, "", 0, (), outcome, problem.message
+            )
+
+    def _answer(
+        self,
+        server: McpServer,
+        message: RpcMessage,
+        operation: Operation,
+        headers: Mapping[str, str],
+        count: Count,
+        find_open: FindOpen,
+    ) -> McpReply:
+        if message.id is None or not message.method:
+            return McpReply(operation, 202)
+        revision = operation.revision
+        if revision and message.method != "initialize" and revision not in server.revisions:
+            if message.method == "server/discover" and revision == STATELESS:
+                raise RpcProblem(NO_METHOD, "Method not found")
+            data = {"supported": list(server.revisions), "requested": revision}
+            raise RpcProblem(UNSUPPORTED_VERSION, "Unsupported protocol version", 400, data)
+        if revision == STATELESS:
+            check_headers(message, headers)
+        match message.method:
+            case "initialize":
+                reply = self._initialize(server, message, operation, count)
+            case "server/discover":
+                reply = McpReply(operation, last=result_of(message.id, self._discovery(server)))
+            case "tools/list":
+                reply = McpReply(operation, last=result_of(message.id, self._tools(server, count)))
+            case "tools/call":
+                return self._call(server, message, operation, count, find_open)
+            case "ping":
+                return McpReply(operation, last=_result(message, {}, revision))
+            case _:
+                raise RpcProblem(NO_METHOD, f"Method not found: {message.method}")
+        if message.method == "tools/list" and reply.last is not None:
+            result = {**reply.last["result"], "ttlMs": 0, "cacheScope": "private"}
+            result = result if revision == STATELESS else reply.last["result"]
+            reply = replace(reply, last=_result(message, result, revision))
+        return self._strike(server, message, reply, count)
+
+    def _initialize(
+        self, server: McpServer, message: RpcMessage, operation: Operation, count: Count
+    ) -> McpReply:
+        spoken = [one for one in server.revisions if one != STATELESS]
+        if not spoken:
+            data = {"supported": list(server.revisions), "requested": operation.revision}
+            raise RpcProblem(UNSUPPORTED_VERSION, "Unsupported protocol version", 400, data)
+        revision = operation.revision if operation.revision in spoken else spoken[0]
+        tools = {"listChanged": True} if server.name in self._changing else {}
+        result = {
+            "protocolVersion": revision,
+            "capabilities": {"tools": tools},
+            "serverInfo": _info(server),
+            **_instructions(server),
+        }
+        headers: tuple[tuple[str, str], ...] = ()
+        if server.name in self._losing:
+            number = count(f"mcp sessions {server.name}", 1)
+            headers = ((SESSION_HEADER, derive("mcp session", server.name, number)),)
+        operation = operation._replace(revision=revision)
+        return McpReply(operation, headers=headers, last=result_of(message.id, result))
+
+    def _discovery(self, server: McpServer) -> Json:
+        return {
+            "resultType": "complete",
+            "supportedVersions": list(server.revisions),
+            "capabilities": {"tools": {}},
+            **_instructions(server),
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "_meta": {f"{META}serverInfo": _info(server)},
+        }
+
+    def tools(self, server: McpServer, count: Count) -> tuple[McpTool, ...]:
+        """The tools of a server now: those of the last answer that changed them."""
+        if server.name not in self._changing:
+            return server.tools
+        number = count(f"mcp tools {server.name}", 0)
+        return self._changes[number - 1] if number else server.tools
+
+    def _tools(self, server: McpServer, count: Count) -> Json:
+        return {"tools": [_tool(tool) for tool in self.tools(server, count)]}
+
+    # Faults of lists and connections
+
+    def _strike(
+        self, server: McpServer, message: RpcMessage, reply: McpReply, count: Count
+    ) -> McpReply:
+        place: McpPlace = "list" if message.method == "tools/list" else "connect"
+        entries = self._entries.get((server.name, "", place), [])
+        if not entries:
+            return reply
+        found = entries[0]
+        number, entry, _ = _try(found, count)
+        noted = reply.operation._replace(
+            scenario=found.scenario, entry=found.number, fails=bool(entry.http or entry.fault)
+        )
+        return _with_failure(replace(reply, operation=noted, after=entry.ttft), entry, number)
+
+    # Calls
+
+    def _call(
+        self,
+        server: McpServer,
+        message: RpcMessage,
+        operation: Operation,
+        count: Count,
+        find_open: FindOpen,
+    ) -> McpReply:
+        if not message.tool:
+            raise RpcProblem(INVALID_PARAMS, "params.name must be the name of a tool")
+        found = self._find(server, message, find_open)
+        if isinstance(found, str):
+            result = {"content": [_text(found)], "isError": True}
+            last = _result(message, result, operation.revision)
+            return McpReply(operation, last=last, outcome="unmatched", problem=found)
+        number, entry, other = _try(found, count)
+        answers = entry.answers
+        numbers = _answer_numbers(answers, operation.revision)
+        index = numbers[min(number, len(numbers) - 1)] if numbers else -1
+        answer = answers[index] if numbers else McpAnswer()
+        if other is not None:
+            index, answer = -1, other
+        operation = operation._replace(
+            scenario=found.scenario,
+            entry=found.number,
+            answer=index,
+            fails=bool(entry.http or entry.fault),
+        )
+        if answer.tools is not None:
+            key, changed = f"mcp tools {server.name}", self._changes.index(answer.tools) + 1
+            count(key, changed - count(key, 0))
+        reply = self._reply(server, message, operation, answer, entry)
+        return _with_failure(replace(reply, after=entry.ttft), entry, number)
+
+    def _reply(
+        self,
+        server: McpServer,
+        message: RpcMessage,
+        operation: Operation,
+        answer: McpAnswer,
+        entry: McpEntry,
+    ) -> McpReply:
+        revision, id = operation.revision, message.id
+        if answer.rpc_error is not None:
+            own = answer.rpc_error
+            last = error_of(id, RpcProblem(own.code, own.message, data=own.data))
+        elif any(fault.name == "schema" for fault in entry.fault) and answer.json:
+            broken = replace(answer, json=dict.fromkeys(answer.json))
+            last = _result(message, result(broken), revision)
+        elif answer.ask is not None and revision == STATELESS:
+            asked = {"resultType": "input_required", "requestState": answer.ask.state}
+            last = result_of(id, asked)
+        else:
+            last = _result(message, result(answer), revision)
+        messages: list[Json] = []
+        token = message.meta.get("progressToken")
+        if token is not None:
+            total = len(answer.progress)
+            for number, text in enumerate(answer.progress, 1):
+                shown = {"progressToken": token, "progress": number, "total": total}
+                messages.append(notification("notifications/progress", shown | {"message": text}))
+        if answer.tools is not None and revision != STATELESS:
+            messages.append(notification("notifications/tools/list_changed"))
+        event_id = ""
+        if answer.resumed and revision != STATELESS:
+            place = [operation.scenario, operation.entry, operation.answer, id]
+            event_id = base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+        return McpReply(operation, messages=tuple(messages), last=last, event_id=event_id)
+
+    def resume(self, name: str, headers: Mapping[str, str]) -> McpReply | None:
+        """The rest of a stream that a GET asks for; None where it asks for none of ours."""
+        try:
+            place = json.loads(base64.urlsafe_b64decode(headers.get(RESUME_HEADER, "")))
+            scenario, number, index, id = place
+        except (ValueError, TypeError):
+            return None
+        entries = (found for all_ in self._entries.values() for found in all_)
+        for found in entries:
+            known = (found.scenario, found.number) == (scenario, number)
+            if known and found.entry.server == name and 0 <= index < len(found.entry.answers):
+                operation = Operation(name, "tools/call", found.entry.tool, scenario, number, index)
+                last = result_of(id, result(found.entry.answers[index]))
+                return McpReply(operation, messages=(), last=last, event_id="resumed")
+        return None
+
+    def _find(self, server: McpServer, message: RpcMessage, find_open: FindOpen) -> _Found | str:
+        """The entry that answers a call, or why none does."""
+        known = self._entries.get((server.name, message.tool, "call"), [])
+        arguments = message.arguments
+        fitting = [found for found in known if _mismatch(found, arguments) is None]
+        if not fitting:
+            return self._explain(server, message, known)
+        best = max(map(_rank, fitting))
+        equal = [found for found in fitting if _rank(found) == best]
+        if len(equal) > 1:
+            open_in = find_open(
+                [found.scenario for found in equal], f"{server.name}.{message.tool}", arguments
+            )
+            equal = [found for found in equal if found.scenario in open_in] or equal
+        if len(equal) > 1:
+            names = ", ".join(found.scenario for found in equal)
+            return (
+                f"Entries of several scenarios answer {_display(server, message)} equally well: "
+                f"{names}. Give one of them a further condition."
+            )
+        return equal[0]
+
+    def _explain(self, server: McpServer, message: RpcMessage, known: Sequence[_Found]) -> str:
+        is_listed = any(tool.name == message.tool for tool in server.tools) or any(
+            tool.name == message.tool for tools in self._changes for tool in tools
+        )
+        if not is_listed:
+            return f"Unknown tool: {message.tool}"
+        if not known:
+            return (
+                f"Nothing answers {_display(server, message)}: {message.tool} has no entry in "
+                f"`calls` of {server.name}, and none in `mcp` of a scenario."
+            )
+        problems = [(_mismatch(found, message.arguments) or "", found) for found in known]
+        problem, nearest = problems[0]
+        where = f"entry {nearest.number + 1} of {nearest.scenario}"
+        return f"Nothing answers {_display(server, message)}. Nearest: {where}: {problem}."
+
+
+_EXPECTED = (NO_METHOD, UNSUPPORTED_VERSION)
+"""The errors by which clients find out what a server can do: no mistakes."""
+
+
+def _with_calls(servers: Mapping[str, McpServer], scenarios: Iterable[Scenario]) -> list[McpServer]:
+    """The servers with the entries of scenarios, too, whose answers may have further tools."""
+    entries = [entry for scenario in scenarios for entry in scenario.mcp]
+    return [
+        replace(server, calls=(*server.calls, *(e for e in entries if e.server == server.name)))
+        for server in servers.values()
+    ]
+
+
+def _rank(found: _Found) -> tuple[bool, int]:
+    return not found.scenario.startswith("mcp:"), found.entry.conditions
+
+
+def _mismatch(found: _Found, arguments: Mapping[str, Any]) -> str | None:
+    match = found.entry.match
+    problem = first_problem(
+        judged_body("match.arguments", match.arguments, arguments, match.ignore)
+    )
+    return None if problem is None else problem.replace("match.arguments: body.", "arguments.")
+
+
+def _display(server: McpServer, message: RpcMessage) -> str:
+    return f"{server.name}.{message.tool}({compact_json(message.arguments)})"
+
+
+def compact_json(value: Any) -> str:
+    """The JSON text of a value, without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _try(found: _Found, count: Count) -> tuple[int, McpEntry, McpAnswer | None]:
+    """The number of the answer that a request gets, from 0, and the entry as it is for this try;
+    and another answer, where an earlier try has one."""
+    entry, tries = found.entry, found.entry.attempts
+    if any(fault.name == "session-lost" for fault in entry.fault):  # it is lost once
+        tries = (McpTry(fault=entry.fault), *tries)
+        entry = replace(entry, fault=())
+    before = count(f"mcp {found.scenario} {found.number}", 1)
+    if before >= len(tries):
+        return before - len(tries), entry, None
+    tried = tries[before]
+    return 0, replace(entry, http=tried.http, fault=tried.fault), tried.answer
+
+
+def _answer_numbers(answers: Sequence[McpAnswer], revision: str) -> list[int]:
+    """The numbers of the answers that a revision can express: only one can ask for another try."""
+    asking = revision == STATELESS
+    numbers = [n for n, answer in enumerate(answers) if asking or answer.ask is None]
+    return numbers or list(range(len(answers)))
+
+
+def _with_failure(reply: McpReply, entry: McpEntry, number: int) -> McpReply:
+    """The reply with the HTTP error or the faults of an entry."""
+    named = {fault.name for fault in entry.fault}
+    if entry.http is not None:
+        last = {"error": {"message": f"HTTP {entry.http}, as the scenario has it."}}
+        operation = reply.operation._replace(fails=True)
+        return McpReply(operation, entry.http, last=last, after=reply.after, outcome="error")
+    if "session-lost" in named:
+        last = error_of("server-error", RpcProblem(INVALID_REQUEST, "Session not found"))
+        return McpReply(reply.operation, 404, last=last, after=reply.after, outcome="error")
+    if "unknown-id" in named and reply.last is not None:
+        reply = replace(reply, last={**reply.last, "id": f"unknown-{number}"})
+    stdio = tuple((STDIO_HEADER, name) for name in ("exit", "noise") if name in named)
+    faults = tuple(fault for fault in entry.fault if fault.name not in MCP_FAULTS)
+    return replace(reply, headers=(*reply.headers, *stdio), faults=faults)
+
+
+def _result(message: RpcMessage, result: Mapping[str, Any], revision: str) -> Json:
+    if revision == STATELESS:
+        result = {"resultType": "complete", **result}
+    return result_of(message.id, result)
+
+
+def result(answer: McpAnswer) -> Json:
+    """The result of a tool (`CallToolResult`)."""
+    if answer.raw is not None:
+        return dict(answer.raw)
+    content = [_text(text) for text in answer.texts]
+    if answer.json is not None and not content:
+        content.append(_text(compact_json(answer.json)))
+    for kind, media in (("image", answer.image), ("audio", answer.audio)):
+        if media is not None:
+            data = base64.b64encode(media.data).decode()
+            content.append({"type": kind, "data": data, "mimeType": media.type})
+    if answer.resource is not None:
+        content.append({"type": "resource", "resource": answer.resource})
+    if answer.link is not None:
+        content.append({"type": "resource_link", **answer.link})
+    made: Json = {"content": content}
+    if answer.json is not None:
+        made["structuredContent"] = answer.json
+    if answer.error is not None:
+        made["isError"] = True
+    return made
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _tool(tool: McpTool) -> Json:
+    shown: Json = {"name": tool.name}
+    if tool.title:
+        shown["title"] = tool.title
+    if tool.description:
+        shown["description"] = tool.description
+    # Without it, clients refuse the whole list.
+    shown["inputSchema"] = {"type": "object", **(tool.parameters or {})}
+    if tool.output is not None:
+        shown["outputSchema"] = {"type": "object", **tool.output}
+    if tool.annotations is not None:
+        shown["annotations"] = tool.annotations
+    return shown
+
+
+def _info(server: McpServer) -> Json:
+    return {"name": server.name, "version": "1.0.0"}
+
+
+def _instructions(server: McpServer) -> Json:
+    return {"instructions": server.instructions} if server.instructions else {}

@@ -1,0 +1,428 @@
+"""MCP servers over HTTP, in both eras: the handshake, lists, calls, streams, faults."""
+
+import asyncio
+import base64
+import json
+
+import httpx
+import pytest
+from mcp import Client
+
+from mockllm.core.errors import ScenarioError
+from mockllm.play.replay.loading import loads
+from mockllm.scenario.dump import dump
+from tests.serve.mcp.servers import (
+    BOTH,
+    STATELESS,
+    WEATHER,
+    call,
+    message,
+    result,
+    send,
+    texts,
+)
+
+LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26"]
+
+
+def of_server(calls: str) -> str:
+    """The server of the tests with other entries."""
+    return WEATHER[: WEATHER.index("calls:")] + "calls:\n" + calls
+
+
+def test_documents_are_written_as_they_are_read():
+    """`dump` is the inverse of `load` for servers and for entries of scenarios."""
+    full = of_server("""
+  - tool: get_forecast
+    match: {arguments: {city: Oslo}, ignore: [uuid]}
+    attempts: [{http: 503}, {fault: {stall: {for: 2s}}}, {answer: {text: a}}]
+    answers:
+      - {text: [a, b], json: {temp: 4}, progress: [half]}
+      - image: {base64: aGk=, type: image/png}
+        audio: {base64: aGk=, type: audio/wav}
+        resource: {uri: "docs://a", text: a}
+        link: {uri: "docs://a", name: a}
+      - {rpc_error: {code: -32000, message: Gone, data: {why: x}}}
+      - {ask: {state: s}}
+      - {raw: {content: []}}
+      - {text: a, resumed: true, tools: [{name: other}]}
+    timing: {ttft: 200ms}
+  - {at: list, http: 500}
+  - {at: connect, fault: unknown-id}
+""")
+    for text in (BOTH, full, WEATHER + "revisions: [2026-07-28, 2025-06-18]\n"):
+        scenarios = loads(text)
+        assert loads("---\n".join(map(dump, scenarios))) == scenarios
+
+
+@pytest.mark.parametrize("revision", LEGACY)
+def test_a_client_with_a_handshake_gets_its_revision(serve, revision):
+    """And a client of an unknown one the newest that has a handshake."""
+    served = serve(BOTH)
+    sent = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t"}}
+    answer = result(served, "initialize", sent, id=0)
+    assert answer == {
+        "protocolVersion": revision,
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "weather", "version": "1.0.0"},
+        "instructions": "Ask for one city.",
+    }
+    newest = result(served, "initialize", {**sent, "protocolVersion": "2099-01-01"})
+    assert newest["protocolVersion"] == LEGACY[0]
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert served.http.post("/mcp/weather", json=note).status_code == 202
+    assert served.http.get("/mcp/weather").status_code == 405
+    assert served.http.delete("/mcp/weather").status_code == 200
+    assert result(served, "ping") == {}
+
+
+def test_a_stateless_client_finds_out_what_the_server_can(serve):
+    """Each result says that it is complete, and how long it may be kept."""
+    found = result(serve(BOTH), "server/discover", id="probe", stateless=True)
+    assert found["resultType"] == "complete"
+    assert found["supportedVersions"] == [STATELESS, *LEGACY]
+    assert (found["ttlMs"], found["cacheScope"]) == (0, "private")
+    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "weather"
+
+
+@pytest.mark.parametrize("stateless", [True, False])
+def test_the_list_has_what_clients_require(serve, stateless):
+    """A tool without `parameters` has a schema: clients refuse a list with one that has none."""
+    listed = result(serve(BOTH), "tools/list", stateless=stateless)
+    tools = {tool.pop("name"): tool for tool in listed["tools"]}
+    assert tools["show"] == {"inputSchema": {"type": "object"}}
+    assert tools["get_forecast"]["title"] == "Forecast"
+    assert tools["get_numbers"]["outputSchema"]["required"] == ["temp"]
+    assert tools["get_numbers"]["annotations"] == {"readOnlyHint": True}
+    assert ("ttlMs" in listed) == stateless
+
+
+def test_arguments_choose_the_answer_and_order_does_not(serve):
+    """The entry of a scenario goes before that of the server; each counts by itself."""
+    served = serve(BOTH)
+    got = [texts(call(served, "get_forecast", {"city": city}))
+           for city in ("Rome", "Oslo", "Rome", "Oslo", "Rome", "Paris")]  # fmt: skip
+    rain = ["Rain in Oslo"]
+    assert got == [["Sun"], rain, ["Rain", "Wind"], rain, ["Rain", "Wind"], ["Unknown city."]]
+    assert call(served, "get_forecast", {"city": "Paris"})["isError"]
+
+
+def test_json_alone_is_its_own_text(serve):
+    """`structuredContent`, and the same as text for clients that do not read it."""
+    answer = call(serve(BOTH), "get_numbers", {"city": "Oslo"})
+    assert answer == {
+        "content": [{"type": "text", "text": '{"temp":4}'}],
+        "structuredContent": {"temp": 4},
+    }
+
+
+def test_answers_have_every_kind_of_block(serve):
+    """Images, sounds, resources, links; a whole result as it is written; an error of the
+    protocol."""
+    served = serve(
+        of_server("""
+  - tool: show
+    answers:
+      - image: {base64: aGk=, type: image/png}
+        audio: {base64: aGk=, type: audio/wav}
+        resource: {uri: "docs://a", text: a}
+        link: {uri: "docs://a", name: a}
+      - {raw: {content: [], surprise: 1}}
+      - {rpc_error: {code: -32000, message: Gone, data: {why: x}}}
+""")
+    )
+    blocks = call(served, "show")["content"]
+    assert [block["type"] for block in blocks] == ["image", "audio", "resource", "resource_link"]
+    assert base64.b64decode(blocks[0]["data"]) == b"hi"
+    assert call(served, "show") == {"content": [], "surprise": 1}
+    error = send(served, "tools/call", {"name": "show"}).json()["error"]
+    assert error == {"code": -32000, "message": "Gone", "data": {"why": "x"}}
+
+
+def test_a_call_that_nothing_answers_says_which_entry_is_nearest(serve):
+    """In a result, which reaches the model; the journal and the verdict say it, too."""
+    served = serve(BOTH.replace("  - {tool: get_forecast, answer: {error: Unknown city.}}\n", ""))
+    answer = call(served, "get_forecast", {"city": "Paris"})
+    assert answer["isError"]
+    assert "Nearest: entry 1 of umbrella: arguments.city must be" in texts(answer)[0]
+    assert texts(call(served, "nope")) == ["Unknown tool: nope"]
+    assert "show has no entry" in texts(call(served, "show"))[0]
+    assert [entry["outcome"] for entry in served.journal()] == ["unmatched"] * 3
+    assert served.http.get("/_mockllm/verify").json()["unmatched"] == [1, 2, 3]
+
+
+def test_entries_of_several_scenarios_are_told_apart_by_the_streamed_call(serve):
+    """The scenario answers whose call waits for its result."""
+    other = """
+scenario: other
+match: {user: hat}
+mcp: {weather: [{tool: get_forecast, match: {arguments: {city: Oslo}}, answer: {text: Snow}}]}
+turns:
+  - reply: {tool: weather.get_forecast, id: call_1, arguments: {city: Oslo}}
+  - reply: {text: Take a hat.}
+"""
+    served = serve(f"{BOTH}---{other}")
+    assert "equally well" in texts(call(served, "get_forecast", {"city": "Oslo"}))[0]
+    tools = [{"type": "function", "function": {"name": "get_forecast"}}]
+    said = {"model": "m", "messages": [{"role": "user", "content": "hat?"}], "tools": tools}
+    served.http.post("/v1/chat/completions", json=said)
+    assert texts(call(served, "get_forecast", {"city": "Oslo"})) == ["Snow"]
+
+
+def test_a_journal_has_the_operations(serve):
+    """Server, method, tool, revision, client, and the id of the model's call where it is named."""
+    served = serve(BOTH)
+    meta = {"claudecode/toolUseId": "toolu_1"}
+    params = {"name": "get_forecast", "arguments": {"city": "Oslo"}, "_meta": meta}
+    result(served, "tools/call", params, stateless=True)
+    (entry,) = served.journal()
+    assert (entry["api"], entry["outcome"]) == ("mcp", "played")
+    assert entry["mcp"] == {
+        "server": "weather", "method": "tools/call", "tool": "get_forecast",
+        "scenario": "umbrella", "entry": 0, "answer": 0, "revision": STATELESS,
+        "client": "test", "call_id": "toolu_1", "fails": False,
+    }  # fmt: skip
+
+
+def test_sessions_have_servers_of_their_own(serve):
+    """The counters of entries are those of a session, and a session may bring a server."""
+    served = serve(BOTH)
+    rome = {"city": "Rome"}
+    assert texts(call(served, "get_forecast", rome)) == ["Sun"]
+    assert texts(call(served, "get_forecast", rome, path="/s/a/mcp/weather")) == ["Sun"]
+    own = WEATHER.replace("Unknown city.", "Only here.")
+    made = served.http.post("/_mockllm/sessions", json={"scenarios": [own]})
+    assert made.status_code == 201, made.text
+    path = f"/s/{made.json()['session']}/mcp/weather"
+    assert texts(call(served, "get_forecast", {"city": "X"}, path=path)) == ["Only here."]
+
+
+# What is refused
+
+
+def test_messages_that_are_none_get_errors_of_the_protocol(serve):
+    """With the codes of JSON-RPC, and of MCP where a version or a header is wrong."""
+    served = serve(BOTH)
+
+    def refused(body, **headers):
+        answer = served.http.post("/mcp/weather", content=body, headers=headers)
+        return answer.status_code, answer.json()["error"]["code"]
+
+    assert refused(b"{") == (400, -32700)
+    assert refused(b"[]") == (400, -32600)
+    assert refused(b'{"id": 1}') == (400, -32600)
+    assert refused(json.dumps(message("x", id=None))) == (400, -32600)
+    assert refused(json.dumps(message("prompts/list"))) == (200, -32601)
+    old = {"mcp-protocol-version": "2020-01-01"}
+    assert refused(json.dumps(message("tools/list")), **old) == (400, -32022)
+    stated = {"mcp-method": "tools/call"}
+    listing = json.dumps(message("tools/list", stateless=True))
+    assert refused(listing, **stated) == (400, -32020)
+    assert served.http.post("/mcp/nope", json={}).status_code == 404
+    assert served.http.get("/.well-known/oauth-protected-resource").status_code == 404
+
+
+def test_a_server_may_speak_one_era_alone(serve):
+    """A client of the other one finds that out as from real servers."""
+    old = serve(WEATHER + "revisions: [2025-06-18]\n")
+    assert send(old, "server/discover", stateless=True).json()["error"]["code"] == -32601
+    new = serve(WEATHER + "revisions: [2026-07-28]\n")
+    answer = send(new, "initialize", {"protocolVersion": "2025-06-18"})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["data"]["supported"] == [STATELESS]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("mcp: a b\n", "1:6: mcp: must be the name of a server"),
+        ("mcp: a\nturns: []\n", "2:1: unknown key 'turns'"),
+        ("mcp: a\ntools: [{name: t}, {name: t}]\n", "tool 't' is there twice"),
+        ("mcp: a\ntools: [{name: t, output: {type: x}}]\n", "tools[0].output.type: "),
+        ("mcp: a\ncalls: [{tool: t, answer: {text: x}}]\n", "a has no tool 't'; it has: none"),
+        ("mcp: a\ntools: [{name: t}]\ncalls: [{tool: t}]\n", "needs an 'answer'"),
+        ("mcp: a\ntools: [{name: t}]\ncalls: [{answer: {text: x}}]\n", "needs the key 'tool'"),
+        ("mcp: a\ncalls: [{at: list, answer: {text: x}}]\n", "with 'at: list' has only"),
+        ("mcp: a\ncalls: [{at: list, fault: sleep}]\n", "there is no fault 'sleep'"),
+        (
+            "mcp: a\ntools: [{name: t, output: {type: object}}]\n"
+            "calls: [{tool: t, answer: {text: x}}]\n",
+            "needs 'json': the tool has an 'output'",
+        ),
+        (
+            "mcp: a\ntools: [{name: t, output: {properties: {n: {type: integer}}}}]\n"
+            "calls: [{tool: t, answer: {json: {n: x}}}]\n",
+            "calls[0].answer.json.n: does not fit the output of the tool",
+        ),
+        (f"{WEATHER}---\nmcp: weather\n", "'weather' is the name of another mcp"),
+        (
+            f"{WEATHER}---\nscenario: s\nmcp: {{wether: [{{tool: a, answer: {{text: x}}}}]}}\n"
+            "turns: [{reply: {text: x}}]\n",
+            "there is no document 'mcp: wether'; there are: weather",
+        ),
+        (
+            f"{WEATHER}---\nscenario: s\nturns: [{{reply: {{tool: weather.get}}}}]\n",
+            "turns[0].reply.tool: weather has no tool 'get'",
+        ),
+        (
+            f"{WEATHER}---\nscenario: s\n"
+            "turns: [{reply: {tool: weather.get_forecast, arguments: {city: 1}}}]\n",
+            "does not fit the parameters of weather.get_forecast",
+        ),
+        (
+            f"{WEATHER}---\nscenario: s\nmcp:\n  weather:\n"
+            "    - {tool: show, answer: {text: x}}\n    - {tool: show, answer: {text: y}}\n"
+            "turns: [{reply: {text: x}}]\n",
+            "mcp.weather[1]: answers the same calls as entry 1",
+        ),
+        ("scenario: s\ncalls: []\nturns: [{reply: {text: x}}]\n", "unknown key 'calls'"),
+    ],
+)  # fmt: skip
+def test_mistakes_have_a_place(text, problem):
+    """Each with file, line, column and path, as of scenarios."""
+    with pytest.raises(ScenarioError) as error:
+        loads(text)
+    assert problem in "\n".join(map(str, error.value.problems))
+
+
+# Streams
+
+
+def events(answer: httpx.Response) -> list[dict]:
+    """The messages of a stream."""
+    assert answer.headers["content-type"] == "text/event-stream"
+    lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines]
+
+
+def test_progress_and_changed_lists_come_before_the_result(serve):
+    """As events; the list has the new tools from then on."""
+    served = serve(
+        of_server("""
+  - {tool: show, answer: {text: done, progress: [half, all], tools: [{name: fresh}]}}
+""")
+    )
+    assert result(served, "initialize", {})["capabilities"] == {"tools": {"listChanged": True}}
+    params = {"name": "show", "_meta": {"progressToken": 7}}
+    sent = events(send(served, "tools/call", params))
+    assert [one.get("method", "result") for one in sent] == [
+        "notifications/progress", "notifications/progress", "notifications/tools/list_changed",
+        "result",
+    ]  # fmt: skip
+    assert sent[0]["params"] == {"progressToken": 7, "progress": 1, "total": 2, "message": "half"}
+    assert [tool["name"] for tool in result(served, "tools/list")["tools"]] == ["fresh"]
+
+
+def test_a_stream_is_resumed_by_its_event_id(serve):
+    """It ends after the id; a GET gets the result, for the same request."""
+    served = serve(of_server("  - {tool: show, answer: {text: late, resumed: true}}\n"))
+    answer = send(served, "tools/call", {"name": "show"}, id="r-1")
+    lines = dict(line.split(": ", 1) for line in answer.text.splitlines() if ": " in line)
+    assert lines["retry"] == "200"
+    (rest,) = events(served.http.get("/mcp/weather", headers={"last-event-id": lines["id"]}))
+    assert rest["id"] == "r-1"
+    assert texts(rest["result"]) == ["late"]
+    assert served.http.get("/mcp/weather", headers={"last-event-id": "x"}).status_code == 405
+    assert texts(call(served, "show", stateless=True)) == ["late"]
+
+
+def test_a_call_may_be_asked_for_again(serve):
+    """By a result with a state, which only the stateless revision has."""
+    entry = "  - {tool: show, answers: [{ask: {state: s1}}, {text: done}]}\n"
+    served = serve(of_server(entry))
+    assert call(served, "show", stateless=True) == {
+        "resultType": "input_required", "requestState": "s1",
+    }  # fmt: skip
+    assert texts(call(served, "show", stateless=True)) == ["done"]
+    assert texts(call(serve(of_server(entry)), "show")) == ["done"]
+
+
+# Faults
+
+
+def test_earlier_tries_fail(serve):
+    """An HTTP error, another answer, then the answer; other entries do not count."""
+    served = serve(
+        of_server("""
+  - {tool: show, attempts: [{http: 503}, {answer: {error: Busy}}], answer: {text: done}}
+  - {at: list, attempts: [{http: 500}]}
+""")
+    )
+    assert send(served, "tools/call", {"name": "show"}).status_code == 503
+    assert send(served, "tools/list").status_code == 500
+    assert texts(call(served, "show")) == ["Busy"]
+    assert texts(call(served, "show")) == ["done"]
+    assert result(served, "tools/list")["tools"]
+    assert [entry["mcp"]["fails"] for entry in served.journal()] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_answers_break_as_those_of_models_do(serve):
+    """A connection that is refused, one that is cut, and an answer that is none."""
+    served = serve(
+        of_server("""
+  - tool: show
+    attempts: [{fault: refuse}, {fault: {cut: {after: 20 bytes}}}, {fault: garble}]
+    answer: {text: done}
+""")
+    )
+    for _ in range(2):
+        with pytest.raises(httpx.RemoteProtocolError):
+            send(served, "tools/call", {"name": "show"})
+    with pytest.raises(ValueError, match="Expecting"):
+        send(served, "tools/call", {"name": "show"}).json()
+    assert texts(call(served, "show")) == ["done"]
+    assert served.journal()[0]["fault"] == "refuse"
+
+
+def test_answers_break_the_rules_of_the_protocol(serve):
+    """Another id; a session that is gone; content that breaks its schema."""
+    served = serve(
+        of_server("""
+  - {tool: show, fault: unknown-id, answer: {text: x}}
+  - {tool: get_forecast, fault: session-lost, answer: {text: back}}
+  - {tool: get_numbers, fault: schema, answer: {json: {temp: 4}}}
+""")
+    )
+    assert send(served, "tools/call", {"name": "show"}, id=5).json()["id"] != 5
+    first = send(served, "initialize", {}).headers["mcp-session-id"]
+    assert first != send(served, "initialize", {}).headers["mcp-session-id"]
+    assert send(served, "tools/call", {"name": "get_forecast"}).status_code == 404
+    assert texts(call(served, "get_forecast")) == ["back"]
+    assert call(served, "get_numbers")["structuredContent"] == {"temp": None}
+
+
+def test_faults_of_programs_do_not_strike_over_http(serve):
+    """The journal says so, and the verdict is not good."""
+    served = serve(of_server("  - {tool: show, fault: exit, answer: {text: x}}\n"))
+    assert texts(call(served, "show")) == ["x"]
+    assert "strikes over stdio alone" in served.journal()[0]["problems"][0]
+
+
+# Clients
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_takes_every_answer(serve, mode):
+    """Of both eras: it validates lists, results and structured content."""
+    served = serve(BOTH)
+
+    async def use() -> None:
+        async with Client(f"{served.url}/mcp/weather", mode=mode) as client:
+            listed = await client.list_tools()
+            assert [tool.name for tool in listed.tools] == ["get_forecast", "get_numbers", "show"]
+            got = await client.call_tool("get_forecast", {"city": "Oslo"})
+            assert got.content[0].text == "Rain in Oslo"
+            numbers = await client.call_tool("get_numbers", {"city": "Oslo"})
+            assert numbers.structured_content == {"temp": 4}
+            failed = await client.call_tool("get_forecast", {"city": "Paris"})
+            assert failed.is_error
+
+    asyncio.run(use())
+    assert {entry["outcome"] for entry in served.journal()} == {"played"}
