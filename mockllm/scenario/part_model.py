@@ -102,6 +102,7 @@ class ToolPart:
         malformed: whether name or arguments are wrong on purpose.
         signature: the provider's opaque proof of the reasoning behind the call.
         custom: whether the tool takes free text (`input:`), which `arguments` then holds.
+        refused: whether the client is not to run it, as its user or a rule refuses it.
     """
 
     name: str
@@ -112,6 +113,7 @@ class ToolPart:
     every: int | None = None
     signature: str | None = None
     custom: bool = False
+    refused: bool = False
 
 
 @record

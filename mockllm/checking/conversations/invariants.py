@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mockllm.checking.conversations.histories import call_results, expected_failures, sent_back
+from mockllm.checking.conversations.mcp.tool_verdicts import tools_judged
 from mockllm.checking.conversations.remarks import (
     calls_offered,
     kept_of_before,
@@ -364,6 +365,7 @@ JUDGES: tuple[Judge, ...] = (
     calls_offered,
     requests_unchanged,
     answers_fetched,
+    tools_judged,
     _messages_right,
     _request_valid,
 )
@@ -375,6 +377,8 @@ REMARKS = frozenset(
         *("system-kept", "tools-kept", "call-offered", "request-unchanged"),
         # A cancellation crosses results on their way; the user may have heard all of an answer.
         *("truncation-sent", "cancelled-unanswered"),
+        *("call-not-made", "call-unasked", "result-shortened", "media-left-out"),
+        *("failure-unmarked", "tools-filtered", "schema-changed", "list-change-ignored"),
     }
 )
 """The invariants that are remarks where they are not required."""

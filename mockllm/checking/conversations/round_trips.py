@@ -24,6 +24,7 @@ class StreamedCall:
     Args:
         offered: whether the request offered the tool.
         any_id: whether the client may send it back with another id.
+        refused: whether the client is not to run it.
     """
 
     id: str
@@ -32,6 +33,7 @@ class StreamedCall:
     malformed: bool
     offered: bool
     any_id: bool = False
+    refused: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -193,7 +193,13 @@ class SessionHistory:
         offered = {tool.name for tool in request.tools}
         calls = tuple(
             StreamedCall(
-                call.id, call.name, call.arguments, one.malformed, call.name in offered, one.any_id
+                call.id,
+                call.name,
+                call.arguments,
+                one.malformed,
+                call.name in offered,
+                one.any_id,
+                one.refused,
             )
             for call, one in zip(turn.tool_calls if planned else (), planned, strict=True)
         )

@@ -143,12 +143,14 @@ class PlannedCall:
         malformed: whether a correct client may leave the call out of its history.
         any_id: whether the client may send any id: the scenario allows it (`ids: any`), or the call
             was recorded without one, so clients make one up.
+        refused: whether the client is not to run it.
     """
 
     name: str
     id: str
     malformed: bool = False
     any_id: bool = False
+    refused: bool = False
 
 
 def turn_index(scenario: Scenario, position: int) -> int | None:
@@ -259,6 +261,7 @@ def calls_of(
             call.id or call_id(scenario, position, number, api),
             call.malformed,
             any_id=scenario.any_ids or (call.id is None and spec.recorded is not None),
+            refused=call.refused,
         )
         for number, call in enumerate(tool_parts(spec.reply))
     )

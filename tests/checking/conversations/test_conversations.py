@@ -49,6 +49,7 @@ from tests.checking.conversations.bad_clients import (
     thinks,
     thoughtful_body,
 )
+from tests.checking.conversations.mcp.agents import OVER_TOOLS
 from tests.checking.conversations.request_bodies import AssistantMessage, body, call, called, result
 from tests.serve.server.sockets.test_mistakes import BAD as BAD_OVER_SOCKETS
 
@@ -80,10 +81,10 @@ def test_a_bad_client_breaks_exactly_one_invariant(bad, api, strict):
 
 def test_every_invariant_has_a_bad_client():
     """Each invariant of conversations is broken by at least one of the bad clients; those of
-    recordings, jobs, agents and WebSockets in tests of their own."""
+    recordings, jobs, agents, WebSockets and MCP in tests of their own."""
     broken = {name for _, name in BAD.values()} | {"request-unchanged", "answer-fetched"}
     broken.add("turn-repeated")
-    broken |= set(BAD_OVER_SOCKETS.values())
+    broken |= set(BAD_OVER_SOCKETS.values()) | OVER_TOOLS
     assert broken == set(CONVERSATION_INVARIANTS)
 
 
