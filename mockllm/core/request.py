@@ -21,11 +21,13 @@ Role = Literal["system", "user", "assistant", "tool"]
 @record
 class CallEcho:
     """A tool call that the client sends back in the history. `id` is "" if the protocol or the
-    client has none; `arguments` is JSON text."""
+    client has none; `arguments` is JSON text. `replaced`: the client put another call in its place,
+    so that its arguments are not those of the model."""
 
     id: str
     name: str
     arguments: str
+    replaced: bool = False
 
 
 @record
@@ -340,6 +342,16 @@ class Request:
         """The last message of the user; an empty one where there is none."""
         users = (message for message in reversed(self.messages) if message.role == "user")
         return next(users, Message("user"))
+
+    @property
+    def new_system(self) -> str:
+        """The system prompt, and the texts of the system since the last answer: hooks and reminders
+        of agents stand there."""
+        roles = [message.role for message in self.messages]
+        first = next((at for at, role in enumerate(roles) if role != "system"), len(roles))
+        answers = [at for at, role in enumerate(roles) if role == "assistant"]
+        since = self.messages[max([first, *answers[-1:]]) :]
+        return system_text([*self.messages[:first], *since])
 
     @property
     def results(self) -> list[Message]:

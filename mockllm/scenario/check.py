@@ -417,7 +417,7 @@ def _excerpt_from(text: str, at: int) -> str:
 
 
 def _arguments(path: KeyPath, call: ToolPart, tools: dict[str, m.ToolSpec]) -> Iterator[Mistake]:
-    if call.malformed or not call.name:
+    if call.malformed or not call.name or call.action:
         return
     # A tool without a name could not be read: it may be the one that is called.
     of_server = server_and_tool(call.name) is not None

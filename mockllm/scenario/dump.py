@@ -8,6 +8,7 @@ default are left out.
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -303,6 +304,10 @@ def _segments(segments: m.Segments) -> Any:
 
 
 def _tool(part: ToolPart) -> dict[str, Any]:
+    if part.action:
+        values = json.loads(part.arguments or "{}")
+        value = next(iter(values.values())) if len(values) == 1 else values
+        return {part.action: value} | ({} if part.id is None else {"id": part.id})
     if not part.custom:
         return _keys(part)
     text = part.arguments or ""

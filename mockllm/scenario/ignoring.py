@@ -291,6 +291,6 @@ def _expectation(expect: Expect, ignore: Ignored) -> Expect:
     results = tuple(
         (id, replace(result, text=_condition(result.text, ignore))) for id, result in expect.results
     )
-    user = _condition(expect.user, ignore)
+    user, system = (_condition(text, ignore) for text in (expect.user, expect.system))
     expect = with_changed_entries(expect, partial(_expectation, ignore=ignore))
-    return replace(expect, user=user, results=results, ignore=ignore)
+    return replace(expect, user=user, system=system, results=results, ignore=ignore)

@@ -263,6 +263,7 @@ class Expect:
     """`request:` of a turn: conditions that the request must meet to be answered.
 
     Args:
+        system: of the system prompt, and of messages of the system since the last answer.
         ignore: that of the `match` of its scenario, for `body`.
         any_of, all_of, negated: as of `Match`.
     """
@@ -272,6 +273,7 @@ class Expect:
     tool_choice: str | None = None
     user: AnyText | None = None
     user_files: tuple[str, ...] | FileCount = ()
+    system: AnyText | None = None
     body: Any = None
     schema: Any = None
     ignore: Ignored = ()
@@ -589,6 +591,12 @@ class TurnSpec:
         for answer in (*self.attempts, self):
             if answer.recorded is not None:
                 yield answer.recorded
+
+    @property
+    def has_actions(self) -> bool:
+        """Whether it does something with a shell or a file, by whatever tool there is."""
+        forms = (self, *self.attempts, *self.choices)
+        return any(call.action for form in forms for call in tool_parts(form.reply))
 
     def for_api(self, api: str) -> TurnSpec:
         """This turn as protocol `api` plays it where no condition of `when` holds."""

@@ -7,6 +7,7 @@ that can say it. Nothing else tells kinds apart, which `tests/scenario/test_part
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -92,6 +93,9 @@ class RefusalPart:
     every: int | None = None
 
 
+ACTION_NAME = re.compile(r"<(shell|write|read|edit)>")
+
+
 @record
 class ToolPart:
     """A tool call.
@@ -103,6 +107,9 @@ class ToolPart:
         signature: the provider's opaque proof of the reasoning behind the call.
         custom: whether the tool takes free text (`input:`), which `arguments` then holds.
         refused: whether the client is not to run it, as its user or a rule refuses it.
+
+    A name in angle brackets is no tool but an action (`shell`, `write`, `read`, `edit`), whose
+    values `arguments` has: each coding agent has its own tool for it.
     """
 
     name: str
@@ -114,6 +121,12 @@ class ToolPart:
     signature: str | None = None
     custom: bool = False
     refused: bool = False
+
+    @property
+    def action(self) -> str:
+        """The action that the call is; "" for a call of a tool."""
+        named = ACTION_NAME.fullmatch(self.name)
+        return "" if named is None or self.malformed else named[1]
 
 
 @record

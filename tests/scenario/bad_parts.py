@@ -24,7 +24,7 @@ PARTS: list[Row] = [
         "part list",
         turn("reply: [42]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, gate, frame, native, error, auto, use, got 42",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, shell, write, read, edit, server_tool, image, audio, parallel, interleaved, pause, gate, frame, native, error, auto, use, got 42",
         ],
     ),
     (
@@ -38,7 +38,7 @@ PARTS: list[Row] = [
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, gate, frame, native, error, auto, use; found no keys; a text with { needs quotes",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, shell, write, read, edit, server_tool, image, audio, parallel, interleaved, pause, gate, frame, native, error, auto, use; found no keys; a text with { needs quotes",
         ],
     ),
     (

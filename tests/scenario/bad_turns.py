@@ -385,7 +385,7 @@ TURNS: list[Row] = [
         "when api",
         turn("{reply: {text: a}, when: {finish: length}}"),
         [
-            "3:30: turns[0].when: needs 'api', or a condition: results, offers, tool_choice, user, user_files, body, schema, any, all, not",
+            "3:30: turns[0].when: needs 'api', or a condition: results, offers, tool_choice, user, user_files, system, body, schema, any, all, not",
         ],
     ),
     (

@@ -158,7 +158,7 @@ def _altered_call(
     if streamed.name != echo.name:
         name = streamed.name
         yield violation("call-name-changed", trip, id=id, name=name, given=display(echo.name))
-    if streamed.malformed or is_shortened(echo.arguments):
+    if streamed.malformed or echo.replaced or is_shortened(echo.arguments):
         return
     if not echo.arguments.strip() and _same_arguments(streamed.arguments, "{}"):
         if _must_send_object(trip.step, answer):

@@ -24,8 +24,8 @@ def kept_of_before(record: JudgedSession) -> Violations:
     """A request without the system prompt or the tools of the one whose answer it continues."""
     for step in record.history.steps:
         before = step.last.played if step.last is not None else []
-        if not before:
-            continue
+        if not before or (step.request.agent and step.request.previous is not None):
+            continue  # what an agent does not send again the service has by the id of the answer
         if not step.request.system and all(answer.request.system for answer in before):
             yield violation("system-gone", step, number=before[-1].number)
         if not step.request.tools and all(answer.request.tools for answer in before):

@@ -22,7 +22,14 @@ def as_agent_sent(request: Request, headers: Mapping[str, str]) -> Request:
     world = world_of(agent, request)
     messages = (each for m in request.messages for each in _messages(m, agent, world))
     system = Words.of(request.system, world)
-    return replace(request, messages=tuple(messages), system=system, agent=agent.name, world=world)
+    return replace(
+        request,
+        messages=tuple(messages),
+        system=system,
+        tools=(*request.tools, *agent.deferred_tools(request)),
+        agent=agent.name,
+        world=world,
+    )
 
 
 def world_of(agent: Agent, request: Request) -> World:
@@ -36,6 +43,8 @@ def world_of(agent: Agent, request: Request) -> World:
 
 
 def _messages(message: Message, agent: Agent, world: World) -> Iterator[Message]:
+    if message.calls and agent.replaced is not None:
+        message = replace(message, calls=tuple(map(agent.model_call, message.calls)))
     if message.role != "user":
         yield replace(message, text=Words.of(message.text, world)) if message.text else message
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -11,8 +12,10 @@ from typing import Any
 
 import yaml
 
+from mockllm.core.errors import RequestError
+from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
-from mockllm.core.request import Message, Request
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -34,6 +37,9 @@ class Agent:
         user_agent: what its header begins with.
         conversation: the headers that name the conversation of a request.
         refused: the status at which it stops and shows the reason; 0: any.
+        deferred: a list of tools that it loads when they are asked for.
+        replaced: its own tool in whose call it puts one that it cannot run, and the argument that
+            names that; None: it has none.
         body: a text in the beginning of its system prompt, or of its first message of a user.
         around: the beginning and the end of what it puts around the words of its user.
         quotes: the words of its user in quotes; None: it does not quote them.
@@ -48,6 +54,8 @@ class Agent:
     user_agent: str
     conversation: tuple[str, ...]
     refused: int
+    deferred: re.Pattern[str] | None
+    replaced: tuple[str, str] | None
     body: str
     around: tuple[tuple[str, str], ...]
     quotes: re.Pattern[str] | None
@@ -83,6 +91,27 @@ class Agent:
         the agent names none. Its headers have ids of people's sessions, so this is a digest."""
         ids = [headers[name] for name in self.conversation if name in headers]
         return sha256("\n".join(ids).encode("utf-8", "replace")).hexdigest()[:12] if ids else ""
+
+    def deferred_tools(self, request: Request) -> tuple[OfferedTool, ...]:
+        """The tools that a request only names: the agent loads them when they are asked for."""
+        if self.deferred is None:
+            return ()
+        texts = (message.text for message in request.messages if message.role in _STATING)
+        found = [list_ for text in texts for list_ in self.deferred.findall(text)]
+        names = dict.fromkeys(name for list_ in found for name in list_.split())
+        known = {tool.name for tool in request.tools}
+        return tuple(OfferedTool(name) for name in names if name not in known)
+
+    def model_call(self, call: CallEcho) -> CallEcho:
+        """A call of the history as the model made it, where the agent put its own in its place."""
+        if self.replaced is None or call.name != self.replaced[0]:
+            return call
+        try:
+            values = parse_object(call.arguments.encode())
+        except RequestError:
+            return call
+        name = values.get(self.replaced[1])
+        return replace(call, name=name, replaced=True) if isinstance(name, str) else call
 
 
 _STATING = ("system", "user")
@@ -140,6 +169,8 @@ def _agent(name: str, fields: Mapping[str, Any]) -> Agent:
         fields["user_agent"]["begins"],
         tuple(fields.get("conversation", {}).get("headers", ())),
         fields.get("refused", {}).get("status", 0),
+        re.compile(fields["deferred"]["at"]) if "deferred" in fields else None,
+        (fields["replaced"]["tool"], fields["replaced"]["name"]) if "replaced" in fields else None,
         fields["body"]["has"],
         tuple((each["begin"], each["end"]) for each in fields.get("around", ())),
         None if quotes is None else re.compile(quotes["at"], re.DOTALL),

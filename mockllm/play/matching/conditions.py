@@ -20,6 +20,7 @@ from mockllm.core.patterns import compile_pattern
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request, SentFile
 from mockllm.core.text import common_length, display, shorten
+from mockllm.play.agents.tools import may_call
 from mockllm.play.matching.hidden import is_hidden_value
 from mockllm.play.matching.sent_files import check_files, source_of, wanted_files
 from mockllm.scenario.ignoring import normal_body, normal_text, normal_value, wanted_text
@@ -470,6 +471,9 @@ def _judged_entry(
     if expect.user_files:
         files = [request.last_user.files]
         yield _judged_files(f"{path}.user_files", expect.user_files, files)
+    if expect.system is not None:
+        what = "the system prompt, or a message of the system since the last answer,"
+        yield _judged_text(f"{path}.system", what, expect.system, request.new_system)
     body = normal_body(expect.ignore, request) if expect.body else None
     yield from judged_body(f"{path}.body", expect.body, body, expect.ignore)
     if expect.schema is not None:
@@ -494,7 +498,7 @@ def _results_sent(
             continue
         id = message.call_id
         if not id:
-            id = next((id for name, id in waiting if name == message.name), "")
+            id = next((id for name, id in waiting if may_call(name, message.name)), "")
         results[id] = message
         waiting = [call for call in waiting if call[1] != id]
     return results

@@ -17,6 +17,7 @@ from dataclasses import replace
 from mockllm.core.record import record
 from mockllm.core.request import CallEcho, Message, SentFile
 from mockllm.core.seeded import derive
+from mockllm.play.agents.tools import may_call
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.part_model import MAY_CALL, plain_text, tool_parts
 from mockllm.wire.protocols import PROTOCOLS
@@ -316,7 +317,7 @@ def are_echoed(planned: Iterable[PlannedCall], turn: ModelTurn) -> bool:
 
 
 def _is_echo(call: PlannedCall, name: str, id: str) -> bool:
-    return name == call.name and (call.any_id or id in (call.id, ""))
+    return may_call(call.name, name) and (call.any_id or id in (call.id, ""))
 
 
 def texts_agree(scenario: Scenario, turns: Sequence[ModelTurn], api: str) -> bool:

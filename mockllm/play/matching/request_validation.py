@@ -12,6 +12,7 @@ from functools import partial
 
 from mockllm.core.errors import ExpectationError
 from mockllm.core.request import CallEcho, Message, Request
+from mockllm.play.agents.tools import may_call
 from mockllm.play.matching.conditions import JudgedCondition, judged_expectations
 from mockllm.play.matching.conversation import PlannedCall, Selection, planned_calls, read_history
 from mockllm.scenario.model import Expect, Scenario, TurnSpec, with_changed_entries, with_entries
@@ -173,7 +174,7 @@ def _free_calls(scenario: Scenario, position: int, api: str) -> list[PlannedCall
 
 def _with_id(call: CallEcho, waiting: list[PlannedCall], known: dict[str, str]) -> CallEcho:
     """The call with the id of the first planned one of its name, which is used up."""
-    planned = next((free for free in waiting if free.name == call.name), None)
+    planned = next((free for free in waiting if may_call(free.name, call.name)), None)
     if planned is None or not call.id:
         return call
     waiting.remove(planned)

@@ -70,7 +70,7 @@ def for_request(decision: Decision) -> Decision:
         RequestError: the turn has a template that the request has no value for.
     """
     scenario, index = decision.selection.scenario, decision.selection.index
-    is_template = scenario.is_template(scenario.turns[index])
+    is_template = scenario.is_template(scenario.turns[index]) or decision.spec.has_actions
     if not is_template and decision.request.world is None:
         return decision
     from mockllm.play.replay.filling import fill_selection  # few scenarios need it

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from mockllm.core.errors import RequestError
+from mockllm.core.errors import ExpectationError, RequestError
 from mockllm.core.jsontext import parse
 from mockllm.core.patterns import compile_pattern
 from mockllm.core.request import CallEcho, Message, Request, has_placeholder
+from mockllm.play.agents.tools import tool_use
 from mockllm.play.matching.branching import take_branch, taken_at, way_after, way_to
 from mockllm.play.matching.conditions import text_holds
 from mockllm.play.matching.conversation import (
@@ -28,7 +30,7 @@ from mockllm.scenario.model import (
     positive_entries,
     regexes_of,
 )
-from mockllm.scenario.part_model import tool_parts
+from mockllm.scenario.part_model import AnyPart, PartPath, ToolPart, map_members, tool_parts
 from mockllm.scenario.route_model import RouteSpec
 from mockllm.scenario.templates import TemplateError, Values, as_text, render_json
 from mockllm.scenario.turn_texts import with_texts
@@ -45,7 +47,42 @@ def fill_selection(selection: Selection, request: Request) -> Selection:
         values = request_values(request, selection)
         turn, texts = fill(scenario, selection.turn, scenario.turns[index], values)
         selection = selection.playing(turn, texts)
-    return _with_machine(selection, request)
+    return _with_machine(_with_tools(selection, request), request)
+
+
+def _with_tools(selection: Selection, request: Request) -> Selection:
+    """A selection whose turn calls the tools that a request offers for actions.
+
+    Raises:
+        RequestError: it offers none for one of them.
+    """
+    scenario, index = selection.scenario, selection.index
+    turn = scenario.turns[index].for_api(request.api)
+    if not turn.has_actions:
+        return selection
+    offered = [tool.name for tool in request.tools]
+
+    def change(path: PartPath, part: AnyPart) -> AnyPart:
+        if not isinstance(part, ToolPart) or not part.action:
+            return part
+        use = tool_use(part.action, parse(part.arguments or "{}"), offered)
+        if use is None:
+            raise ExpectationError(
+                f"Turn {selection.turn + 1} of scenario {scenario.name!r} has {part.action!r}, and "
+                f"the request offers no tool for it; it offers: {', '.join(offered) or 'none'}.",
+                code="no_tool",
+            )
+        return replace(part, name=use.tool, arguments=use.text, custom=use.custom)
+
+    def with_calls(form: TurnSpec) -> TurnSpec:
+        return replace(form, reply=tuple(map_members(part, change) for part in form.reply))
+
+    turn = replace(
+        with_calls(turn),
+        attempts=tuple(map(with_calls, turn.attempts)),
+        choices=tuple(map(with_calls, turn.choices)),
+    )
+    return selection.playing(turn, tuple(offered))
 
 
 def _with_machine(selection: Selection, request: Request) -> Selection:
@@ -232,7 +269,9 @@ def played_selection(
         if turn_index(scenario, position) is None:
             return None
         selection = Selection(scenario, position, turn)
-        return selection if request is None else _with_machine(selection, request)
+        if request is not None:
+            selection = _with_machine(_with_tools(selection, request), request)
+        return selection
     if played.form >= len(scenario.turns[turn].forms()):
         return None
     selection = Selection(way_to(scenario, position, turn, played.form), position, position)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mockllm.core.errors import ExpectationError, NoMatchError, RequestError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
-from mockllm.core.request import Request
+from mockllm.core.request import OfferedTool, Request
 from mockllm.play.agents.agent_requests import as_agent_sent
 from mockllm.play.agents.auxiliary import auxiliary_request, find_summary
 from mockllm.play.agents.known_agents import agent_of, conversation_of
@@ -269,6 +269,9 @@ class Player:
             count_round(session, conversation, selection, decision.spec)
             token = mint_token(selection.scenario, selection.position)
             session.keep_conversation(f"agent {conversation}", token)
+            offered = " ".join(tool.name for tool in decision.request.tools)
+            if offered:
+                session.keep_conversation(f"tools {conversation}", offered)
         session.note_played(selection.scenario.name, selection.turn)
         answered = decision.answered
         if answered is None:
@@ -432,6 +435,8 @@ class Player:
         selection = None
         if request.agent:
             request = replace(request, resumes=find_summary(request))
+            if request.previous is not None and not request.tools:
+                request = self._with_earlier_tools(request, call)
         auxiliary = auxiliary_request(request)
         if auxiliary is not None:
             from mockllm.play.replay.auto import auxiliary_answers  # only agents need it
@@ -444,6 +449,7 @@ class Player:
         draft.request, draft.selection = request, selection
         lasting = (
             parsed.conversation is None
+            and parsed.tools == request.tools
             and parsed.previous == request.previous
             and len(selection.recordings) <= 1
             and not selection.scenario.in_order
@@ -495,6 +501,12 @@ class Player:
             return request
         previous = self._previous(request.previous, call.protocol, call.session)
         return replace(request, previous=previous)
+
+    def _with_earlier_tools(self, request: Request, call: ApiCall) -> Request:
+        """The request of an agent that continues an answer by its id, with the names of the tools
+        that the requests before it offered."""
+        names = call.session.conversation(f"tools {conversation_of(call.headers)}") or ""
+        return replace(request, tools=tuple(OfferedTool(name) for name in names.split()))
 
     def _with_scenario(self, request: Request, call: ApiCall) -> Request:
         """The request with the scenario that the player or its model field names."""

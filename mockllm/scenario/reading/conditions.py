@@ -357,6 +357,7 @@ CONDITIONS: dict[str, Reader] = {
     "offers": _names,
     "user": condition,
     "user_files": _files,
+    "system": condition,
     "schema": _schema,
     "any": _expected_entries,
     "all": _expected_entries,

@@ -328,6 +328,14 @@ def _call(input: str | None = None, **values: Any) -> ToolPart:
     return ToolPart(**values)
 
 
+def _action(**values: Any) -> ToolPart:
+    """A call of the tool that a coding agent has for an action."""
+    call_id = values.pop("id", None)
+    ((name, value),) = values.items()
+    sent = value if isinstance(value, dict) else {"command" if name == "shell" else "path": value}
+    return ToolPart(f"<{name}>", call_id, compact(sent))
+
+
 def _interleaved_member(node: Node, findings: Findings) -> Member:
     """A member of `interleaved`: a part that streams in fragments, or a frame."""
     kinds = [kind for kind in KINDS if kind in node.entries] if isinstance(node, Mapping) else []
@@ -352,6 +360,19 @@ PARTS: dict[str, tuple[Table, Callable[..., AnyPart]]] = {
     "reasoning": (table("reasoning_part", split=split), ReasoningPart),
     "refusal": (table("refusal_part", split=split), RefusalPart),
     "tool": (table("tool_part", arguments=arguments, split=split), _call),
+    "shell": (table("shell_part"), _action),
+    "write": (
+        table("write_part", write=record(dict, table("written_file"))),
+        _action,
+    ),
+    "read": (table("read_part"), _action),
+    "edit": (
+        table(
+            "edit_part",
+            edit=record(dict, table("edited_file", old=text, new=text)),
+        ),
+        _action,
+    ),
     "server_tool": (
         table("server_tool_part", input=_json_text, output=_json_text, split=split),
         ServerToolPart,
@@ -404,7 +425,7 @@ def part(node: Node, findings: Findings) -> AnyPart:
     if values is None:
         return BROKEN
     value = make(**kind.arguments(values))
-    if isinstance(value, ToolPart):
+    if isinstance(value, ToolPart) and not value.action:
         return _check_name(value, node, findings)
     if isinstance(value, NativePart):
         _check_native(value, node, findings)

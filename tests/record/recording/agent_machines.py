@@ -14,6 +14,7 @@ from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.tapes.captured import Captured, detect_api
 from mockllm.record.importers.batch import import_files
+from mockllm.record.recording.drafting.matches import match_rule
 from mockllm.record.recording.store.folder import Folder
 from mockllm.record.redaction.redact import Redactor
 from tests.record.importers.test_batch import cassette
@@ -184,7 +185,8 @@ def exchange(agent: str, body: Json, reply: str) -> Captured:
     """A request and the answer of its service, whose reply is written as YAML."""
     headers = (("content-type", "application/json"), ("user-agent", USER_AGENTS[agent]))
     asked = Captured("POST", URLS[agent], headers, json.dumps(body).encode(), 200, (), ())
-    made = Player(loads(f"scenario: it\nmatch: any\nturns:\n- reply: {reply}"), strict=False)
+    match = "{not: {tools: [none]}}"  # names titles, too
+    made = Player(loads(f"scenario: it\nmatch: {match}\nturns:\n- reply: {reply}"), strict=False)
     answer = ask(made, agent, body_of(agent, ADA)).answer
     chunks = tuple(TimedBytes(1000 * n, data) for n, data in enumerate(answer.data))
     kept = tuple(pair for pair in answer.headers if pair[0] == "content-type")
@@ -207,7 +209,8 @@ def record(tmp_path: Path, *exchanges: Captured, redactor: Redactor | None = Non
     """The folder with the scenarios of some exchanges, all of which are found again."""
     file = cassette(tmp_path / "cassettes" / "it.yaml", *exchanges)
     folder = tmp_path / "scenarios"
-    results = import_files([file], Folder(folder), redactor=redactor)
+    rule = match_rule(auxiliary=True)
+    results = import_files([file], Folder(folder), redactor=redactor, match=rule)
     lines = [one.line for one in results]
     assert not [line for line in lines if line.outcome == "skipped" or line.not_found], lines
     return folder

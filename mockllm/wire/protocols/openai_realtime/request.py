@@ -54,8 +54,9 @@ def _messages(body: Fields) -> Iterator[Message]:
     for item in objects(body.get("items")):
         match item.get("type"):
             case "function_call":
-                fields = (string(item.get(name)) for name in ("call_id", "name", "arguments"))
-                yield Message("assistant", calls=(CallEcho(*fields),))
+                names = ("call_id", "name", "arguments")
+                id, name, text = (string(item.get(field)) for field in names)
+                yield Message("assistant", calls=(CallEcho(id, name, text),))
             case "function_call_output":
                 id = string(item.get("call_id"))
                 yield Message("tool", string(item.get("output")), call_id=id)

@@ -99,8 +99,8 @@ def _message(item: Fields) -> Message:
 
 def _call(item: Fields) -> Message:
     arguments = "input" if item_kind(item) == "custom_tool_call" else "arguments"
-    fields = (string(item.get(name)) for name in ("call_id", "name", arguments))
-    return Message("assistant", calls=(CallEcho(*fields),))
+    id, name, text = (string(item.get(field)) for field in ("call_id", "name", arguments))
+    return Message("assistant", calls=(CallEcho(id, name, text),))
 
 
 def _result(item: Fields) -> Message:
