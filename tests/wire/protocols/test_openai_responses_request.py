@@ -268,7 +268,7 @@ def test_what_a_client_asks_for_is_no_answer_of_the_model(item: dict[str, Any]) 
     assert messages(user, item) == (Message("user", "Hi"), Message("system"))
 
 
-@pytest.mark.parametrize("kind", ["mcp_list_tools", "compaction", "of_the_year_2030_call"])
+@pytest.mark.parametrize("kind", ["mcp_list_tools", "of_the_year_2030_call"])
 def test_what_the_model_did_is_an_answer(kind: str) -> None:
     """Also a call of a kind that nobody knows."""
     user = {"role": "user", "content": "Hi"}
