@@ -11,6 +11,10 @@ from pathlib import Path
 from tests.inner_pytest import ADDOPTS
 
 FILES = {"python": "# ", "yaml": "# ", "js": "// "}
+"""By the language of a block, what stands before the name of its file."""
+
+SOME_FILES = {"json": "// ", "markdown": "<!-- "}
+"""The same of languages in which other blocks are no files."""
 
 
 def write(folder: Path, text: str) -> list[str]:
@@ -20,11 +24,12 @@ def write(folder: Path, text: str) -> list[str]:
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         if language == "console":
             consoles.append(block)
-        if language not in FILES:
-            continue
         first, rest = block.split("\n", 1)
-        assert first.startswith(FILES[language]), first
-        file = folder / first.removeprefix(FILES[language])
+        mark = FILES.get(language) or SOME_FILES.get(language)
+        if mark is None or (language in SOME_FILES and not first.startswith(mark)):
+            continue
+        assert first.startswith(mark), first
+        file = folder / first.removeprefix(mark).removesuffix(" -->")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(rest)
     return consoles
