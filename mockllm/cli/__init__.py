@@ -149,6 +149,7 @@ _GROUPS = {
         "run": "mockllm.cli.run:run",
         "agent": "mockllm.cli.agent:agent",
         "env": "mockllm.cli.env:env",
+        "mcp": "mockllm.cli.mcp:mcp",
     },
     "Record": {
         "record": "mockllm.cli.serve:record",

@@ -257,13 +257,13 @@ class Loading:
             others.append(loaded)
 
     def _check_servers(self) -> None:
-        """Adds the problems of scenarios with the MCP servers that they name. A server that a sent
-        scenario names may be one of those it is sent to."""
+        """Adds the problems of scenarios with the MCP servers that they name. Where a
+        text is in no file, the server that it names may be known elsewhere."""
         documents = [loaded.scenario for loaded in self.loaded]
         if not any(scenario.mcp or scenario.calls_servers for scenario in documents):
             return
         servers = {one.server.name: one.server for one in documents if one.server is not None}
-        if self.sent and not servers:
+        if not (self.in_files or servers):
             return
         from mockllm.scenario.reading.mcp import check_servers  # few scenarios need it
 

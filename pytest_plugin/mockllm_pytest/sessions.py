@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -178,6 +179,15 @@ class MockSession:
     def bedrock_url(self) -> str:
         """The endpoint for clients of Amazon Bedrock."""
         return self.base_urls["bedrock"]
+
+    def mcp_url(self, name: str) -> str:
+        """The URL of an MCP server of the session, a document `mcp: NAME`."""
+        return f"{self.url}/mcp/{name}"
+
+    def mcp_command(self, name: str) -> list[str]:
+        """The program that is this MCP server over standard input and output, for agents that
+        start their servers."""
+        return [sys.executable, "-m", "mockllm", "mcp", name, "--url", self.url]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -33,6 +33,7 @@ CLASSES: dict[type, tuple[str, ...]] = {
         "reply", "use", "add", "scenarios", "quirks", "fault", "latency", "journal", "verify",
         "release", "wait_for_gate", "wait_until_over", "agent",
         "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "cohere_url", "agui_url",
+        "mcp_url", "mcp_command",
         "bedrock_url", "ollama_url", "base_urls", "url", "session", "environment",
     ),
     MockAgent: ("run",),

@@ -41,6 +41,31 @@ test("every builder gives what the server accepts", async () => {
   assert.equal((await post(session, [QUESTION])).status, 200);
 });
 
+test("an MCP server, a model and a client in one session", async () => {
+  const weather = {
+    mcp: "weather",
+    tools: [{ name: "get_forecast" }],
+    calls: [{ tool: "get_forecast", answer: { text: "Rain" } }],
+  };
+  const talk = reply(tool("weather.get_forecast", { city: "Oslo" }, { id: "c1" })).reply("Done.");
+  const session = await mock.session({ scenarios: [weather, talk] });
+  const rpc = async (method, params) => {
+    const message = { jsonrpc: "2.0", id: 1, method, params };
+    const body = JSON.stringify(message);
+    return (await (await fetch(session.mcpUrl("weather"), { method: "POST", body })).json()).result;
+  };
+  const [listed] = (await rpc("tools/list")).tools;
+  const offered = { name: `mcp__weather__${listed.name}`, parameters: listed.inputSchema };
+  const tools = [{ type: "function", function: offered }];
+  const asked = message(await post(session, [QUESTION], { tools }));
+  assert.equal(asked.tool_calls[0].function.name, "mcp__weather__get_forecast");
+  const { content } = await rpc("tools/call", { name: listed.name, arguments: { city: "Oslo" } });
+  const result = { role: "tool", tool_call_id: "c1", content: content[0].text };
+  assert.equal(message(await post(session, [QUESTION, asked, result], { tools })).content, "Done.");
+  assert.deepEqual(session.mcpCommand("weather").slice(0, 3), ["mockllm", "mcp", "weather"]);
+  await session.verify();
+});
+
 test("text of any kind arrives unchanged", async () => {
   const text = "Grüße\u2028\ufeff\x85 👩‍🚀 \"quoted\" # no comment";
   const session = await mock.session({ scenarios: reply(text) });

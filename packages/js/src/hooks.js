@@ -74,6 +74,12 @@ export function mockllmWith({ beforeAll, beforeEach, afterEach, afterAll }, opti
     get headers() {
       return used().headers;
     },
+    mcpUrl(name) {
+      return used().mcpUrl(name);
+    },
+    mcpCommand(name) {
+      return used().mcpCommand(name);
+    },
     async session(sessionOptions) {
       await add(running(), sessionOptions);
       return used();

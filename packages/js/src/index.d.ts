@@ -219,6 +219,8 @@ export interface ScenarioKeys {
   description?: string;
   apis?: readonly string[];
   match?: "any" | object;
+  /** What MCP servers answer while it plays: entries by server. */
+  mcp?: Readonly<Record<string, readonly object[]>>;
   tools?: readonly object[];
   seed?: number | string;
   defaults?: object;
@@ -265,7 +267,17 @@ export interface ParsedScenario {
 }
 
 /** YAML text, or a scenario as a value. */
-export type ScenarioSource = string | Scenario | ParsedScenario;
+export type ScenarioSource = string | Scenario | ParsedScenario | McpServer;
+
+/** An MCP server, with the keys of a document `mcp: NAME`. */
+export interface McpServer {
+  mcp: string;
+  description?: string;
+  tools?: readonly object[];
+  instructions?: string;
+  revisions?: readonly string[];
+  calls?: readonly object[];
+}
 
 // The server
 
@@ -342,6 +354,10 @@ export class Session {
   readonly env: Readonly<Record<string, string>>;
   /** A header that leads a request to this session, in place of the base URL. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The URL of an MCP server of the session, a document `mcp: NAME`. */
+  mcpUrl(name: string): string;
+  /** The program that is this MCP server over standard input and output. */
+  mcpCommand(name: string): string[];
   /** Throws a `VerificationError` unless the verdict on the session's requests is good. */
   verify(options?: VerifyOptions): Promise<Verification>;
   /** The verdict on the session's requests, whatever it is. */
@@ -492,6 +508,8 @@ export interface TestMock {
   readonly baseUrls: BaseUrls;
   readonly env: Session["env"];
   readonly headers: Session["headers"];
+  mcpUrl: Session["mcpUrl"];
+  mcpCommand: Session["mcpCommand"];
   /** Makes a session with scenarios of its own that of the test from now on. */
   session(options?: SessionOptions): Promise<Session>;
   agent: Session["agent"];

@@ -125,7 +125,7 @@ export const httpError = (status, options) => EMPTY.httpError(status, options);
 /** A scenario that answers any request with a turn, which has the keys of a scenario file. */
 export const turn = (...keys) => EMPTY.turn(...keys);
 
-/** Scenarios as a list of YAML texts and objects, each object with a name. */
+/** Scenarios as a list of YAML texts and objects, each object with a name; an MCP server has its own. */
 export function scenarioList(scenarios) {
   const list = Array.isArray(scenarios) ? scenarios : [scenarios];
   const used = new Set(list.map((one) => one?.scenario));
@@ -138,7 +138,7 @@ export function scenarioList(scenarios) {
     }
   };
   return list.map((one) =>
-    one !== null && typeof one === "object" && !one.scenario
+    one !== null && typeof one === "object" && !one.scenario && typeof one.mcp !== "string"
       ? { scenario: freeName(), ...one }
       : one,
   );

@@ -95,6 +95,16 @@ export class Session {
     this.headers = created.header;
   }
 
+  /** The URL of an MCP server of the session, a document `mcp: NAME`. */
+  mcpUrl(name) {
+    return `${this.url}/mcp/${name}`;
+  }
+
+  /** The program that is this MCP server over standard input and output. */
+  mcpCommand(name) {
+    return ["mockllm", "mcp", name, "--url", this.url];
+  }
+
   /** The requests of the session, as the server's journal has them. */
   async journal() {
     return (await this.#get("journal")).exchanges;

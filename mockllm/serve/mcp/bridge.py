@@ -1,0 +1,130 @@
+"""The stdio bridge: an MCP server as a program, for agents that start their servers.
+
+It passes lines on to a server of mockllm over HTTP, and its answers back. Each message has a
+thread, as agents make calls side by side.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from threading import Lock, Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+from mockllm.core.errors import UsageError
+from mockllm.play.mcp.rpc import META, METHOD_HEADER, NAME_HEADER, STDIO_HEADER, VERSION_HEADER
+
+_PATIENCE = 600
+"""Seconds that an answer may take."""
+
+_TO_CONNECT = 5
+
+_NOISE = "starting up, this line is no JSON\n"
+
+
+class Bridge:
+    """Passes the messages of one agent on.
+
+    Args:
+        url: of the MCP server.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise UsageError(f"--url needs a URL such as http://127.0.0.1:8080, got {url!r}")
+        self._host, self._port, self._path = parts.hostname, parts.port or 80, parts.path
+        self._lock = Lock()
+
+    def check(self) -> None:
+        """Checks that something listens.
+
+        Raises:
+            OSError: nothing does.
+        """
+        socket.create_connection((self._host, self._port), _TO_CONNECT).close()
+
+    def run(self) -> None:
+        """Passes lines on until standard input ends, and then waits for the last answers."""
+        threads = []
+        for line in sys.stdin.buffer:
+            if line.strip():
+                thread = Thread(target=self._pass, args=(line.strip(),), daemon=True)
+                thread.start()
+                threads.append(thread)
+        for thread in threads:
+            thread.join(_TO_CONNECT)
+
+    def _pass(self, line: bytes) -> None:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=_PATIENCE)
+        try:
+            connection.request("POST", self._path, line, _headers(line))
+            response = connection.getresponse()
+            told = response.getheader(STDIO_HEADER)
+            if told == "exit":
+                os._exit(1)
+            if told == "noise":
+                self._write(_NOISE)
+            for message in _messages(response):
+                self._write(message + "\n")
+        except (OSError, http.client.HTTPException) as error:
+            sys.stderr.write(f"mockllm mcp: no answer: {error!r}\n")
+        finally:
+            connection.close()
+
+    def _write(self, text: str) -> None:
+        with self._lock:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+
+def _headers(line: bytes) -> dict[str, str]:
+    """The headers that a client of HTTP would send with a message."""
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        STDIO_HEADER: "1",
+    }
+    message = _parse(line)
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    version = meta.get(f"{META}protocolVersion") if isinstance(meta, dict) else None
+    if isinstance(version, str):
+        headers |= {VERSION_HEADER: version, METHOD_HEADER: str(message.get("method"))}
+        name = params.get("name") if isinstance(params, dict) else None
+        if isinstance(name, str) and name.isascii():
+            headers[NAME_HEADER] = name
+    return headers
+
+
+def _parse(text: bytes | str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _messages(response: http.client.HTTPResponse) -> Iterator[str]:
+    """The messages of an answer, a line each; an HTTP error is one of the protocol."""
+    kind = response.getheader("content-type") or ""
+    if kind.startswith("text/event-stream"):
+        for line in response:
+            text = line.decode().rstrip("\r\n")
+            if text.startswith("data: ") and text != "data: ":
+                yield text.removeprefix("data: ")
+        return
+    body = response.read()
+    if not body:
+        return
+    message = _parse(body)
+    if response.status >= 400 and "jsonrpc" not in message:
+        error = {"code": -32603, "message": f"HTTP {response.status}"}
+        yield json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+    else:
+        yield json.dumps(message, ensure_ascii=False) if message else body.decode("latin-1")
