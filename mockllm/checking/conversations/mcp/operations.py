@@ -9,7 +9,7 @@ it; by equal arguments between the stream and the result; and what is left, by t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mockllm.checking.conversations.round_trips import Step, StreamedCall
@@ -117,10 +117,11 @@ class ToolTraffic:
 
     def meanings(self, step: Step) -> dict[str, str]:
         """By the names in a request, `SERVER.TOOL`."""
-        own = {tool.name for tool in step.request.tools}
-        named = {full: full for full, name in step.request.server_tools if name and full in own}
-        others = [tool for tool in step.request.tools if tool.name not in named]
-        return self.names.meanings(others) | named
+        own = {full: name for full, name in step.request.server_tools if name}
+        # All names of a client have one prefix, so they are read as the client wrote them.
+        offered = [replace(tool, name=own.get(tool.name, tool.name)) for tool in step.request.tools]
+        ours = {name: full for full, name in own.items()}
+        return {ours.get(name, name): full for name, full in self.names.meanings(offered).items()}
 
     def answer(self, run: ToolRun) -> McpAnswer | None:
         """The answer of the last try; None where it is not of an entry."""
