@@ -32,14 +32,14 @@ MCP = "mcp"
 """What a journal has as the API of requests to MCP servers."""
 
 _PATH = re.compile(r"/mcp/([^/]+)/?")
-_WELL_KNOWN = "/.well-known/"
+_WELL_KNOWN = re.compile(r"/\.well-known/(?:oauth|openid)-.*")
 _EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform"}
 
 
 def server_in(path: str) -> str | None:
-    """The name of the MCP server that a path is of; None for other paths. Before a client
-    authorizes itself it looks below `/.well-known/`, where there is nothing."""
-    if path.startswith(_WELL_KNOWN):
+    """The name of the MCP server that a path is of; None for other paths. A client that is to
+    authorize itself looks for how, where there is nothing."""
+    if _WELL_KNOWN.fullmatch(path):
         return ""
     match = _PATH.fullmatch(path)
     return None if match is None else match[1]

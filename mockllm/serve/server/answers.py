@@ -117,8 +117,8 @@ class Answers:
         """The answer of an MCP server; None where the path is of none."""
         arrival, player = context.arrival, context.player
         name = http_answers.server_in(arrival.path)
-        if name is None:
-            return None
+        if name is None or self._sources.plain.has(player, arrival, context.endpoint):
+            return None  # a scenario may have the very path
         body, headers = await self._read(arrival), arrival.headers
         play = partial(
             http_answers.answer,
