@@ -102,10 +102,11 @@ def tool(
     id: str | None = None,
     signature: str | None = None,
     malformed: bool = False,
+    refused: bool = False,
     split: Split | None = None,
     every: str | None = None,
 ) -> Part:
-    """A tool call.
+    """A tool call; `SERVER.TOOL` names a tool of an MCP server.
 
     Args:
         arguments: a mapping, or text that is sent verbatim; None: a call without arguments.
@@ -113,9 +114,11 @@ def tool(
         id: of the call; default: derived from the scenario's seed.
         signature: the service's opaque proof of the reasoning before the call.
         malformed: whether the arguments may be text that is no JSON object.
+        refused: whether the client is not to run it.
         split, every: as in `text`, for the arguments.
     """
-    keys = {"input": input, "id": id, "signature": signature, "malformed": malformed}
+    texts = {"input": input, "id": id, "signature": signature}
+    keys = {**texts, "malformed": malformed, "refused": refused}
     head = {"tool": name} if arguments is None else {"tool": name, "arguments": arguments}
     return _part(head, **keys, split=split, every=every)
 

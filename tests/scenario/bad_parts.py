@@ -157,7 +157,7 @@ PARTS: list[Row] = [
         "parallel key",
         part("parallel: [{tool: f, size: 1}]"),
         [
-            "3:34: turns[0].reply.parallel[0]: unknown key 'size'; known here: tool, id, arguments, input, signature, malformed, split, every",
+            "3:34: turns[0].reply.parallel[0]: unknown key 'size'; known here: tool, id, arguments, input, signature, malformed, refused, split, every",
         ],
     ),
     (

@@ -10,7 +10,7 @@ import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
@@ -80,6 +80,7 @@ class McpReply:
     faults: tuple[Fault, ...] = ()
     outcome: str = "played"
     problem: str = ""
+    cause: Literal["", "scenario"] = ""
 
     @property
     def streamed(self) -> bool:
@@ -442,10 +443,14 @@ def _with_failure(reply: McpReply, entry: McpEntry, number: int) -> McpReply:
     if entry.http is not None:
         last = {"error": {"message": f"HTTP {entry.http}, as the scenario has it."}}
         operation = reply.operation._replace(fails=True)
-        return McpReply(operation, entry.http, last=last, after=reply.after, outcome="error")
+        return McpReply(
+            operation, entry.http, last=last, after=reply.after, outcome="error", cause="scenario"
+        )
     if "session-lost" in named:
         last = error_of("server-error", RpcProblem(INVALID_REQUEST, "Session not found"))
-        return McpReply(reply.operation, 404, last=last, after=reply.after, outcome="error")
+        return McpReply(
+            reply.operation, 404, last=last, after=reply.after, outcome="error", cause="scenario"
+        )
     if "unknown-id" in named and reply.last is not None:
         reply = replace(reply, last={**reply.last, "id": f"unknown-{number}"})
     stdio = tuple((STDIO_HEADER, name) for name in ("exit", "noise") if name in named)

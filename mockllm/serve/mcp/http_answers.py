@@ -99,7 +99,7 @@ def _encode(reply: McpReply, player: Player) -> Answered:
     played = Played(
         outcome,
         reply.status,
-        cause="scenario" if outcome == "error" else "",
+        cause=reply.cause,
         problems=(reply.problem,) if outcome in ("unmatched", "invalid") else (),
         api=MCP,
         mcp=reply.operation,

@@ -58,6 +58,8 @@ export interface ToolOptions extends FragmentOptions {
   signature?: string;
   /** Whether the arguments may be text that is no JSON object. */
   malformed?: boolean;
+  /** Whether the client is not to run the call. */
+  refused?: boolean;
 }
 
 export interface ServerToolOptions extends FragmentOptions {

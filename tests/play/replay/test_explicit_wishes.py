@@ -161,7 +161,7 @@ ELSEWHERE = {
     "text_part": set(),
     "reasoning_part": {"every", "split"},
     "refusal_part": {"every", "split"},
-    "tool_part": {"every", "split"},
+    "tool_part": {"every", "split", "refused"},
     "server_tool_part": {"every", "split"},
     "image_part": {"every", "signature"},
     "audio_part": {"every", "split", "fragment_bytes", "signature"},
