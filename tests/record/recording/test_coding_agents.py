@@ -204,3 +204,15 @@ def test_a_secret_has_one_placeholder_in_all_turns(tmp_path):
     calls = [part.arguments for turn in scenario.turns for part in turn.reply]
     assert calls[0] == calls[1]
     assert "REDACTED" in calls[0]
+
+
+def test_a_request_that_names_no_folder_is_said(tmp_path):
+    """It continues an answer by its id, and has no history to read the folder from."""
+    first = exchange("codex", body_of("codex", ADA), "Hi.")
+    id = json.loads(first.body.split(b"data: ")[1].splitlines()[0])["response"]["id"]
+    body = {"model": "gpt-6", "stream": True, "previous_response_id": id, "input": "again"}
+    second = exchange("codex", body, f"It is in {ADA.cwd}.")
+    file = cassette(tmp_path / "it.yaml", first, second)
+    results = import_files([file], Folder(tmp_path / "out"))
+    notes = ["names no folder" in one.line.description for one in results]
+    assert notes == [False, True]

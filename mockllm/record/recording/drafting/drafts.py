@@ -148,6 +148,14 @@ class Drafting:
         conversation.earlier = False
         assert turn.recorded is not None
         line = line_of(exchange, answer, placement, conversation.scenario, left_out)
+        world = request.world
+        if (
+            request.previous is not None
+            and world is not None
+            and not (world.values or world.is_recorded)
+        ):
+            note = "its request names no folder, so those in it and its answer stay as they are"
+            line = replace(line, description=f"{line.description}; {note}")
         recorded_turns = {turn.recorded.file: answer}
         draft = Draft(conversation.scenario, recorded_turns, (line,), base, origin.stem)
         return *ignoring, draft, *others
