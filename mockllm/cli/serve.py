@@ -111,7 +111,7 @@ def record(
         # A folder that cannot be loaded is an error before the server listens.
         Folder(output).scenarios()
         report = ServerLog(log)
-        recorded = replace(options, report=report.write_recording, waiting=report.waiting)
+        recorded = _reporting(options, report)
         served = ServerOptions(
             **server,
             log=report.requests,
@@ -252,7 +252,7 @@ def serve(
     _check_there(paths, target)
     report = ServerLog(log)
     if record is not None:
-        record = replace(record, report=report.write_recording, waiting=report.waiting)
+        record = _reporting(record, report)
     with ended_at_once(), pause_collection():
         from mockllm.serve.server.app import MockServer
         from mockllm.serve.server.options import ServerOptions
@@ -276,6 +276,13 @@ def serve(
             return
         serving = MockServer(_scenarios(given, target), options)
     run_server(serving, report, loop, sources if reload else None)
+
+
+def _reporting(record: RecordOptions, report: ServerLog) -> RecordOptions:
+    """The options of a recording whose lines are those of a server."""
+    return replace(
+        record, report=report.write_recording, waiting=report.waiting, notice=report.notice
+    )
 
 
 def _optional_recording(

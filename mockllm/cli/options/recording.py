@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -98,7 +99,7 @@ upstream_options = together(
         multiple=True,
         metavar="[API=]URL",
         help="The real service, for one API (chat, anthropic, gemini, ...; openai for all of "
-        "OpenAI's) or for all; may be repeated.",
+        "OpenAI's), for all, or of an MCP server (mcp:NAME=URL); may be repeated.",
     ),
     file_key(
         "--trust-env",
@@ -137,8 +138,9 @@ def record_options(
     from mockllm.record.recording.drafting.matches import match_rule
     from mockllm.serve.server.options import RecordOptions
 
-    upstream = services(upstreams, os.environ)
-    if not upstream and not intercepts and mode != "none":
+    servers = mcp_servers(upstreams)
+    upstream = services([one for one in upstreams if not one.startswith(_MCP)], os.environ)
+    if not (upstream or servers or intercepts) and mode != "none":
         raise UsageError(
             "recording needs a service: --upstream https://api.openai.com, or "
             "--upstream anthropic=https://api.anthropic.com, or MOCKLLM_UPSTREAM_OPENAI in the "
@@ -152,7 +154,26 @@ def record_options(
         rules=redaction_rules(redact),
         trust_env=trust_env,
         apart=True,
+        servers=servers,
     )
+
+
+_MCP = "mcp:"
+
+
+def mcp_servers(given: Iterable[str]) -> dict[str, str]:
+    """The URLs of MCP servers by name, from `mcp:NAME=URL` among the services."""
+    servers: dict[str, str] = {}
+    for one in given:
+        if one.startswith(_MCP):
+            name, _, url = one.removeprefix(_MCP).partition("=")
+            if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
+                raise UsageError(
+                    f"--upstream {_MCP}NAME=URL needs a name of letters, digits, '-' and '_', got "
+                    f"{name!r}"
+                )
+            servers[name] = _base_url(url, f"--upstream {_MCP}{name}=")
+    return servers
 
 
 def services(

@@ -80,7 +80,7 @@ class Answers:
             played = await self._deferred.play(self, context.session, context.play)
             return self._sources.plain.without_faults(played, context.arrival.headers)
         arrival, player, proxy = context.arrival, context.player, context.proxy
-        if player.has_servers:
+        if player.has_servers or (proxy is not None and proxy.mcp is not None):
             answered = await self._answer_server(context)
             if answered is not None:
                 return answered
@@ -120,6 +120,9 @@ class Answers:
         if name is None or self._sources.plain.has(player, arrival, context.endpoint):
             return None  # a scenario may have the very path
         body, headers = await self._read(arrival), arrival.headers
+        recorder = None if context.proxy is None else context.proxy.mcp
+        if recorder is not None and name in recorder.urls:
+            return await recorder.forward(name, arrival.method, headers, body)
         play = partial(
             http_answers.answer,
             player,

@@ -58,6 +58,8 @@ class RecordOptions:
         max_recorded: the most bytes of a request's body, and of an answer's, that are recorded.
         most_waiting: if more bytes of exchanges wait to be written, new requests wait too.
         apart: redact and write in a process of its own, so that no stream waits for that.
+        servers: the URLs of the MCP servers that are recorded, by name.
+        notice: called with a sentence about what was recorded of them.
     """
 
     folder: Path
@@ -72,6 +74,8 @@ class RecordOptions:
     max_recorded: int = 256 * 1024 * 1024
     most_waiting: int = 64 * 1024 * 1024
     apart: bool = False
+    servers: Mapping[str, str] = field(default_factory=dict)
+    notice: Callable[[str], None] | None = None
 
 
 class Page(Protocol):

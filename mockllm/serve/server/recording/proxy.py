@@ -14,6 +14,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Container, Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10, web
 
@@ -44,6 +45,9 @@ from mockllm.serve.server.recording.signing import Scope, signed_again, signed_s
 from mockllm.serve.server.recording.socket_copy import SocketCopy
 from mockllm.serve.server.recording.upstream import RawHeaders, Upstream, Upstreams
 from mockllm.wire.protocols.base import WireProtocol
+
+if TYPE_CHECKING:
+    from mockllm.serve.mcp.mcp_recorder import McpRecorder
 
 _Body = bytes | AsyncIterator[bytes] | None
 
@@ -85,6 +89,14 @@ class Proxy:
                     "written to"
                 ) from None
         self.services = Services(options.upstreams, options.option)
+        self.mcp: McpRecorder | None = None
+        if options.servers and options.mode != "none":
+            from mockllm.serve.mcp.mcp_recorder import McpRecorder  # few recorders need it
+
+            notice = options.notice or (lambda _: None)
+            self.mcp = McpRecorder(
+                options.servers, options.folder, options.rules, notice, trust_env=options.trust_env
+            )
         self.upstreams = Upstreams(trust_env=options.trust_env)
         self.passing: set[asyncio.Task[object]] = set()
         self._reading: set[asyncio.Task[None]] = set()
@@ -126,6 +138,8 @@ class Proxy:
             if self._reading:
                 await asyncio.wait(self._reading)
             await self.upstreams.aclose()
+            if self.mcp is not None:
+                await self.mcp.close()
         finally:  # also where no one waits for it: its process must end
             if self.recorder is not None:
                 await self.recorder.close()
