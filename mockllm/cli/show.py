@@ -101,6 +101,8 @@ def show(
         _print(_case_answer(scenario, paths), timing)
         return
     chosen = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
+    if chosen.server is not None:
+        raise UsageError(f"{scenario!r} is an MCP server, which has no turns")
     if chosen.route is not None:
         if api is not None:
             raise UsageError(f"scenario {scenario!r} answers {chosen.route}; leave --api out")

@@ -217,6 +217,8 @@ def _scenario_by_name(served: ScenarioIndex, name: str, request: Request) -> Sce
         f"Scenario {name!r} does not play over {request.api!r}: its `apis` are "
         f"{', '.join(scenario.apis)}."
     )
+    if scenario.server is not None:
+        message = f"{name!r} is an MCP server and plays no conversation; name a scenario."
     if scenario.route is not None:
         message = (
             f"Scenario {name!r} answers the route {scenario.route} and plays no conversation; "

@@ -109,6 +109,8 @@ def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
     """
     if scenario.socket:
         raise UsageError(f"scenario {scenario.name!r} is a WebSocket, which no cassette can hold")
+    if scenario.server is not None:
+        raise UsageError(f"{scenario.name!r} is an MCP server, and no exchange with a model")
     recorded = [_tape(turn.recorded) for turn in scenario.turns]
     if scenario.route is not None:
         return _route_exchanges(scenario, recorded)

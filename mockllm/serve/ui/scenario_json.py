@@ -63,7 +63,7 @@ def _tags(scenario: Scenario) -> list[str]:
         "error": any(turn.http is not None for turn in every),
         "retry": any(turn.attempts for turn in every),
         "fallback": scenario.match is not None and scenario.match.anything,
-        "only by name": scenario.match is None and scenario.route is None,
+        "only by name": scenario.match is None and scenario.is_conversation,
     }
     return [name for name, holds in tags.items() if holds]
 

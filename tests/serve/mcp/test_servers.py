@@ -8,8 +8,9 @@ import httpx
 import pytest
 from mcp import Client
 
-from mockllm.core.errors import ScenarioError
+from mockllm.core.errors import ScenarioError, UsageError
 from mockllm.play.replay.loading import loads
+from mockllm.record.importers.export import exchanges
 from mockllm.scenario.dump import dump
 from tests.serve.mcp.servers import (
     BOTH,
@@ -283,6 +284,19 @@ def test_mistakes_have_a_place(text, problem):
     with pytest.raises(ScenarioError) as error:
         loads(text)
     assert problem in "\n".join(map(str, error.value.problems))
+
+
+def test_a_server_is_no_conversation(serve):
+    """Nobody can name it as a scenario, show a turn of it, or export it."""
+    served = serve(BOTH)
+    body = {"model": "mock/mcp:weather", "messages": [{"role": "user", "content": "hi"}]}
+    answer = served.http.post("/v1/chat/completions", json=body)
+    assert answer.status_code == 404
+    assert "is an MCP server" in answer.json()["error"]["message"]
+    listed = served.http.get("/_mockllm/scenarios").json()["scenarios"]
+    assert [one["apis"] == [] for one in listed] == [True, False]
+    with pytest.raises(UsageError, match="is an MCP server"):
+        exchanges(loads(WEATHER)[0])
 
 
 # Streams
