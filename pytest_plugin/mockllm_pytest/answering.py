@@ -66,8 +66,9 @@ class Answering:
         own = tuple(own)
         names = {scenario.name for scenario in own}
         rest = tuple(scenario for scenario in others if scenario.name not in names)
-        if len(own) == 1:
-            (lone,) = own
+        answering = [scenario for scenario in own if scenario.server is None]
+        if len(answering) == 1:
+            (lone,) = answering
             named = lone.name in anything or lone.match is None
             automatic = is_automatic(lone)
             if named:

@@ -64,3 +64,20 @@ def test_a_call_that_does_not_reach_its_tool_fails_the_test(pytester):
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*call-reached-tool*never reached the server*"])
+
+
+def test_the_only_scenario_beside_a_server_answers_any_request(pytester):
+    """A server is no second conversation of the test."""
+    pytester.makepyfile(agent=AGENT)
+    replies = TEST.replace("SKIP", "False").replace(
+        """    mockllm_session.reply(tool("weather.get_forecast", {"city": "Oslo"}, id="call_1"))
+    mockllm_session.reply("Take an umbrella.")
+""",
+        """    mockllm_session.add({"scenario": "talk", "turns": [
+        {"reply": {"tool": "weather.get_forecast", "id": "call_1"}},
+        {"reply": {"text": "Take an umbrella."}},
+    ]})
+""",
+    )
+    pytester.makepyfile(test_alone=replies)
+    pytester.runpytest().assert_outcomes(passed=1)
