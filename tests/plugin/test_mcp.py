@@ -1,5 +1,9 @@
 """MCP servers in pytest: their URLs, their program, and the verdict on an agent with tools."""
 
+import pytest
+
+from tests.plugin.conftest import INI
+
 AGENT = """
 import json
 import httpx
@@ -48,6 +52,11 @@ def test_umbrella(mockllm_session):
     assert command[0] == sys.executable
     assert command[1:] == ["-m", "mockllm", "mcp", "weather", "--url", mockllm_session.url]
 """
+
+
+@pytest.fixture(autouse=True)
+def _settings(pytester):
+    pytester.makeini(INI)
 
 
 def test_a_server_of_a_test_answers_and_is_judged(pytester):
