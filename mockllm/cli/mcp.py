@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import click
 
-from mockllm.cli.terminal.output import echo
+from mockllm.cli.terminal.output import echo, write_bytes
 
 _AGENTS = ("claude", "codex", "gemini", "opencode")
 _STDIO = "-stdio"
@@ -50,13 +51,13 @@ def mcp(name: str, url: str | None, session: str | None, config: str | None) -> 
         agent = config.removesuffix(_STDIO)
         echo(_configuration(agent, name, f"{root}/mcp/{name}", started))
         return
-    bridge = Bridge(f"{root}/mcp/{name}")
+    bridge = Bridge(f"{root}/mcp/{name}", write_bytes, partial(echo, err=True))
     try:
         bridge.check()
     except OSError as error:
         echo(f"mockllm mcp: nothing listens at {root}: {error}", err=True)
         sys.exit(1)
-    bridge.run()
+    bridge.run(sys.stdin.buffer)
 
 
 def _configuration(agent: str, name: str, url: str, program: list[str]) -> str:

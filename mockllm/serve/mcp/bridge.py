@@ -10,8 +10,7 @@ import http.client
 import json
 import os
 import socket
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock, Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,9 +31,14 @@ class Bridge:
 
     Args:
         url: of the MCP server.
+        write: writes bytes to the agent.
+        report: tells people why a message has no answer.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self, url: str, write: Callable[[bytes], None], report: Callable[[str], None]
+    ) -> None:
+        self._to_agent, self._report = write, report
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
             raise UsageError(f"--url needs a URL such as http://127.0.0.1:8080, got {url!r}")
@@ -49,10 +53,10 @@ class Bridge:
         """
         socket.create_connection((self._host, self._port), _TO_CONNECT).close()
 
-    def run(self) -> None:
-        """Passes lines on until standard input ends, and then waits for the last answers."""
+    def run(self, lines: Iterable[bytes]) -> None:
+        """Passes lines on until there are no more, and then waits for the last answers."""
         threads = []
-        for line in sys.stdin.buffer:
+        for line in lines:
             if line.strip():
                 thread = Thread(target=self._pass, args=(line.strip(),), daemon=True)
                 thread.start()
@@ -73,14 +77,13 @@ class Bridge:
             for message in _messages(response):
                 self._write(message + "\n")
         except (OSError, http.client.HTTPException) as error:
-            sys.stderr.write(f"mockllm mcp: no answer: {error!r}\n")
+            self._report(f"mockllm mcp: no answer: {error!r}")
         finally:
             connection.close()
 
     def _write(self, text: str) -> None:
         with self._lock:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            self._to_agent(text.encode())
 
 
 def _headers(line: bytes) -> dict[str, str]:
