@@ -56,6 +56,12 @@ def tool_use(action: str, values: Mapping[str, str], offered: Iterable[str]) -> 
     return tool_use("shell", {"command": _fill(command, values, shlex.quote)}, names)
 
 
+def usual_tool(action: str) -> str:
+    """The name of a tool that does an action, for a request that nobody sends."""
+    name: str = _table()[action]["calls"][0]["tool"]
+    return name
+
+
 def may_call(planned: str, name: str) -> bool:
     """Whether a call with this name may be a planned one: of that tool, or of one that does the
     action in angle brackets."""

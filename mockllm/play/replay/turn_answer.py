@@ -11,6 +11,7 @@ from mockllm.core.errors import UsageError
 from mockllm.core.http import TimedBytes
 from mockllm.core.request import Request
 from mockllm.core.text import quantity
+from mockllm.play.agents.tools import usual_tool
 from mockllm.play.matching.branching import way_to
 from mockllm.play.matching.conversation import Selection, turn_at, turn_index
 from mockllm.play.replay.client_requests import client_target, first_body, user_text
@@ -22,16 +23,22 @@ from mockllm.play.replay.filling import fill_selection
 from mockllm.play.replay.route_player import route_answer
 from mockllm.play.replay.socket_player import read_script
 from mockllm.play.replay.socket_script import SocketScript
-from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.model import Scenario, ToolSpec, TurnSpec
+from mockllm.scenario.part_model import tool_parts
 from mockllm.wire.protocols.base import WireProtocol
 
 
 def usual_request(
     scenario: Scenario, protocol: WireProtocol, *, stream: bool, fields: Mapping[str, Any]
 ) -> Request:
-    """The smallest request of a client that a scenario answers."""
+    """The smallest request of a client that a scenario answers; it offers the tools of an agent
+    where the scenario needs them."""
     model = f"mock/{scenario.name}"
-    body = {**first_body(protocol, model, user_text(scenario)), **fields}
+    forms = (form for turn in scenario.turns for form in turn.every())
+    calls = (call for form in forms for call in tool_parts(form.reply))
+    actions = dict.fromkeys(call.action for call in calls if call.action)
+    tools = [ToolSpec(usual_tool(action)) for action in actions]
+    body = {**first_body(protocol, model, user_text(scenario), tools), **fields}
     target = client_target(protocol, model, stream=stream)
     return replace(protocol.parse(body, target, False), stream=stream)
 
@@ -62,6 +69,9 @@ def turn_answer(
     if scenario.varies and not scenario.path:
         selection = _in_form(scenario, position, index, form, protocol, request)
         scenario, index = selection.scenario, selection.index
+    elif scenario.turns[index].for_api(protocol.name).has_actions:
+        selection = fill_selection(selection, request)
+        scenario = selection.scenario
     spec = turn_at(scenario, position, protocol.name)
     assert spec is not None
     decision = Decision(request, selection, spec, quirks)

@@ -10,7 +10,9 @@ import pytest
 
 from mockllm import loads
 from mockllm.play.agents.tools import tool_use
+from mockllm.play.replay.turn_answer import turn_answer, usual_request
 from mockllm.scenario.dump import dump
+from mockllm.wire.protocols import PROTOCOLS
 from tests.serve.server.agents.agent_requests import (
     CLAUDE,
     CODEX,
@@ -157,6 +159,15 @@ def test_templates_fill_actions_first(serve):
     given = of_claude(user("look around"), tools=CLAUDE_TOOLS)
     answer = served.http.post("/v1/messages", json=given, headers=CLAUDE).json()
     assert answer["content"][0]["input"]["command"] == "echo look around"
+
+
+@pytest.mark.parametrize("api", ["anthropic", "chat", "gemini"])
+def test_an_action_is_shown_as_the_call_of_some_agent(api):
+    (scenario,) = loads(SCENARIO)
+    protocol = PROTOCOLS[api]
+    request = usual_request(scenario, protocol, stream=True, fields={})
+    answer = turn_answer(scenario, 0, protocol, request)
+    assert b"Bash" in b"".join(answer.data)
 
 
 def test_actions_are_read_and_written():
