@@ -276,6 +276,7 @@ def test_each_mistake_of_the_conversations_has_its_sentence():
     rules = table("conversations/violations.yaml")
     sentences = {name: next(iter(rule.items())) for name, rule in rules.items()}
     told = {name for name, (_, sentence) in sentences.items() if "{problem}" in sentence}
+    told.remove("goes-round")  # over HTTP, too
     named = re.compile(r'mistake = "([\w-]+)|mistake="([\w-]+)"|Breach\("([\w-]+)"| "([\w-]+)" if ')
     sources = "".join(path.read_text() for path in WIRE.rglob("*.py")) + SOCKETS.read_text()
     found = {name for names in named.findall(sources) for name in names if name in rules}
