@@ -2,9 +2,9 @@
 
 pytest loads `mockllm_pytest.plugin` by itself. Tests may import from here:
 
-- the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`,
-  `server_tool`, `image`, `audio`, `parallel`, `interleaved`, `pause`, `gate`, `frame`, `native`,
-  `error`, `auto`
+- the parts of a reply, for `MockSession.reply`: `text`, `reasoning`, `refusal`, `tool`, `shell`,
+  `write`, `read`, `edit`, `server_tool`, `image`, `audio`, `parallel`, `interleaved`, `pause`,
+  `gate`, `frame`, `native`, `error`, `auto`
 - the base classes of test suites: `AccumulatorSuite`, `ClientSuite`, `CutSuite`,
   `ResilienceSuite`
 - the types of fixtures, for annotations: `MockService` (`mockllm_server`), `MockSession`
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mockllm_pytest.parts import (
         audio,
         auto,
+        edit,
         error,
         frame,
         gate,
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
         native,
         parallel,
         pause,
+        read,
         reasoning,
         refusal,
         server_tool,
+        shell,
         text,
         tool,
+        write,
     )
     from mockllm_pytest.resilience_suites import CutSuite, ResilienceSuite
     from mockllm_pytest.serving import MockService
@@ -56,6 +60,7 @@ __all__ = [
     "ResilienceSuite",
     "audio",
     "auto",
+    "edit",
     "error",
     "frame",
     "gate",
@@ -64,11 +69,14 @@ __all__ = [
     "native",
     "parallel",
     "pause",
+    "read",
     "reasoning",
     "refusal",
     "server_tool",
+    "shell",
     "text",
     "tool",
+    "write",
 ]
 
 _MODULES = {

@@ -14,6 +14,7 @@ __all__ = [
     "Part",
     "audio",
     "auto",
+    "edit",
     "error",
     "frame",
     "image",
@@ -21,11 +22,14 @@ __all__ = [
     "native",
     "parallel",
     "pause",
+    "read",
     "reasoning",
     "refusal",
     "server_tool",
+    "shell",
     "text",
     "tool",
+    "write",
 ]
 
 Part = Mapping[str, Any]
@@ -121,6 +125,26 @@ def tool(
     keys = {**texts, "malformed": malformed, "refused": refused}
     head = {"tool": name} if arguments is None else {"tool": name, "arguments": arguments}
     return _part(head, **keys, split=split, every=every)
+
+
+def shell(command: str, *, id: str | None = None) -> Part:
+    """A command that a coding agent runs, by the tool that its request offers."""
+    return _part({"shell": command}, id=id)
+
+
+def write(path: str, content: str, *, id: str | None = None) -> Part:
+    """A file that a coding agent writes."""
+    return _part({"write": {"path": path, "content": content}}, id=id)
+
+
+def read(path: str, *, id: str | None = None) -> Part:
+    """A file that a coding agent reads."""
+    return _part({"read": path}, id=id)
+
+
+def edit(path: str, old: str, new: str, *, id: str | None = None) -> Part:
+    """A text in a file that a coding agent replaces by another one."""
+    return _part({"edit": {"path": path, "old": old, "new": new}}, id=id)
 
 
 def server_tool(
