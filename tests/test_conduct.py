@@ -50,12 +50,14 @@ OURS = {
     "measurements/test_entries.py": "The folder of the conformance runs.",
     "cli/test_docs_command.py": "The address of the project, which does not exist yet.",
     "docs/test_resilience_page.py": "A module of the page.",
+    "plugin/test_agents.py": "The folder for temporary files.",
     "plugin/test_doors.py": "Methods of HTTP libraries, as tests of users replace them.",
     "serve/server/recording/test_recording_apart.py": "The interpreter's own path.",
 }
 """The files that replace something else."""
 
 SLEEPING = {
+    "coding_agents/test_run_agent.py": "A command of an agent that hangs; the timeout ends it.",
     "conformance/clients/per_case.py": "A runner that hangs; the test kills it.",
     "conformance/clients/runner.py": "A runner that hangs, and one that is late.",
     "serve/server/recording/test_killed_recorder.py": (

@@ -81,6 +81,7 @@ LONGEST = 15_000
 
 LONGER = {
     "architecture": "For contributors, who read it once.",
+    "cli-serving": "A reference of options, each looked up by its name.",
     "decisions": "For contributors; a paragraph for each decision.",
     "findings": "A list; each finding is a page of its own length.",
     "gateways": "Generated.",

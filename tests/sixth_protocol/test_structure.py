@@ -89,6 +89,7 @@ def test_the_schema_file_has_the_protocols_that_come_with_mockllm():
 MAY_NAME = {
     "mockllm/wire/protocols": "the packages",
     "mockllm/play/quirks": "a quirk is one of one API, where it is not one of all",
+    "mockllm/cli/mcp.py": "a coding agent has the name of an API",
     "mockllm/record/importers/aimock.py": "aimock's own format names services",
     "mockllm/record/importers/aimock_replies.py": "aimock's own format names services",
     "mockllm/record/importers/file_formats.py": "aimock's own format names services",
