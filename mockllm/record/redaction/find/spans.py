@@ -274,6 +274,14 @@ def split(found: Iterable[Found], kept: Iterable[bool]) -> tuple[list[Found], li
 MIN_MATCH = 12
 """So many characters of a secret are not in a text by accident."""
 
+_TIMED_UUID = re.compile(
+    r"[\da-fA-F]{8}-[\da-fA-F]{4}-[167][\da-fA-F]{3}-[\da-fA-F]{4}-[\da-fA-F]{12}"
+)
+"""Versions of UUIDs that begin with the time (RFC 9562), so that others of that moment do too."""
+
+_TIME = 18
+"""So many characters of it, with the version and the counter behind it."""
+
 _WINDOW = MIN_MATCH // 2
 _SHORTEST_WORD = 8
 _FEW = 64
@@ -309,7 +317,8 @@ class KnownSecrets:
             self._lengths.setdefault(word[:_SHORTEST_WORD], set()).add(len(word))
 
     def _add_parts(self, secret: str, source: str) -> None:
-        for at in range(len(source) - MIN_MATCH + 1):
+        first = _TIME - MIN_MATCH + 1 if _TIMED_UUID.fullmatch(source) else 0
+        for at in range(first, len(source) - MIN_MATCH + 1):
             part = source[at : at + MIN_MATCH]
             # Zeros and padding are in other texts too.
             if (

@@ -42,6 +42,14 @@ def test_of_several_the_longest_match_counts() -> None:
     assert find(f"89{LONG[:14]}", LONG, other) == [(other, (0, 16))]
 
 
+def test_the_time_in_an_id_is_no_part_of_it() -> None:
+    """Ids of one moment begin alike; the whole one, and any part behind the time, is found."""
+    session, other = "01a226d2-ac11-72b2-9855-e08e5cbd6139", "01a226d2-ac18-7a40-91ae-479dcebfa67f"
+    assert find(f"id={other}", session) == []
+    assert find(f"id={session}:0", session) == [(session, (3, 39))]
+    assert find("72b2-9855-e08e", session) == [(session, (0, 14))]
+
+
 @given(st.text("abc", min_size=12, max_size=30), st.text("abc.", max_size=20), st.integers(0, 18))
 def test_what_is_found_is_in_both(secret: str, noise: str, at: int) -> None:
     """Whatever the text, and a part of twelve characters is never missed. Parts that overlap in the
