@@ -109,7 +109,7 @@ class ToolTraffic:
         }
         self.names = ToolNames(self.servers.values())
         self.lists: list[tuple[Exchange, str, tuple[McpTool, ...]]] = []
-        self.cancelled: set[tuple[str, object]] = set()
+        self.cancelled: dict[tuple[str, object], list[float]] = {}
         self.runs = list(self._read(record)) if self.servers else []
         self.calls = self._calls(record) if self.servers else []
         self.unasked: list[ToolRun] = []
@@ -151,7 +151,8 @@ class ToolTraffic:
                 body = {}
             params = mapping(body.get("params"))
             if operation.method == "notifications/cancelled":
-                self.cancelled.add((operation.server, params.get("requestId")))
+                key = operation.server, params.get("requestId")
+                self.cancelled.setdefault(key, []).append(exchange.received.clock)
             elif operation.method == "tools/list" and exchange.arrived:
                 tools = changed.get(server.name, server.tools)
                 self.lists.append((exchange, server.name, tools))

@@ -8,7 +8,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from mockllm.checking.conversations.mcp.operations import (
     ModelCall,
@@ -110,7 +110,8 @@ def _result_returned(call: ModelCall, traffic: ToolTraffic) -> Violations:
     if is_shortened(result.text):
         return
     answers = [(run, traffic.answer(run)) for run in call.runs]
-    if any(_is_cancelled(run, traffic) for run in call.runs):
+    cancelled = {_cancellation(run, traffic) for run in call.runs}
+    if "before" in cancelled:
         for _, answer in answers:
             if answer is not None and answer.error is None and _has_texts(answer, result):
                 yield violation("cancelled-result", step, call=call.tool, id=call.call.id)
@@ -120,21 +121,30 @@ def _result_returned(call: ModelCall, traffic: ToolTraffic) -> Violations:
     if len(known) < len(answers) or not known:
         return
     if not any(_is_returned(answer, result) for answer in known):
-        yield from _missing_result(call, known[-1], step, result, traffic)
+        if "after" not in cancelled:
+            yield from _missing_result(call, known[-1], step, result, traffic)
     elif known[-1].error is not None and not result.error and _can_mark(step):
         yield violation("failure-without-mark", step, id=call.call.id)
     yield from _media_left_out(known[-1], step, call)
 
 
-def _is_cancelled(run: ToolRun, traffic: ToolTraffic) -> bool:
+def _cancellation(run: ToolRun, traffic: ToolTraffic) -> Literal["", "before", "after"]:
+    """Whether the client cancelled an operation before it had the whole answer, or after.
+
+    A client that says so after may have read the answer or not; opencode says so of each call.
+    """
     if run.cancelled:
-        return True
+        return "before"
     server, _ = server_and_tool(run.tool) or ("", "")
     try:
         id = json.loads(run.last.body).get("id")
     except (ValueError, AttributeError):
-        return False
-    return (server, id) in traffic.cancelled
+        return ""
+    begun, sent = run.last.received.clock, run.last.sent
+    said = [at for at in traffic.cancelled.get((server, id), ()) if at >= begun]
+    if not said:
+        return ""
+    return "after" if sent.complete and min(said) >= begun + sent.duration else "before"
 
 
 def _can_mark(step: Step) -> bool:
@@ -292,9 +302,10 @@ def _offers_right(step: Step, traffic: ToolTraffic) -> Violations:
                 yield violation("list-change-ignored", step, name=name, server=server.name)
             else:
                 yield violation("tool-not-there", step, name=name, server=server.name)
+        others = [tool for name, tool in offered.items() if name not in meanings]
         for name, full in own.items():
             if full in newest:
-                yield from _schema_right(step, offered[name], newest[full], full)
+                yield from _schema_right(step, offered[name], newest[full], full, others)
         missing = sorted(newest.keys() - set(own.values()))
         if own and missing and not _searches_tools(step):
             yield violation("tools-filtered", step, missing=", ".join(missing))
@@ -309,12 +320,18 @@ def _has_prefix(name: str, server: McpServer) -> bool:
     return name.startswith((f"mcp__{server.name}__", f"mcp_{server.name}_"))
 
 
-def _schema_right(step: Step, offered: OfferedTool, tool: McpTool, full: str) -> Violations:
+def _schema_right(
+    step: Step, offered: OfferedTool, tool: McpTool, full: str, others: Iterable[OfferedTool]
+) -> Violations:
     ours = mapping(tool.parameters)
     known = mapping(ours.get("properties"))
     sent = mapping(offered.parameters.get("properties"))
     required = offered.parameters.get("required")
-    named = {*sent, *(required if isinstance(required, list) else ())}
+    needed = {*required} if isinstance(required, list) else set()
+    # Gemini CLI adds `wait_for_previous` to tools of servers and to some of its own.
+    own = [mapping(other.parameters.get("properties")) for other in others]
+    added = {name for name, schema in sent.items() if any(o.get(name) == schema for o in own)}
+    named = {*needed, *sent} - (added - known.keys() - needed)
     invented = sorted(name for name in named - known.keys() if isinstance(name, str))
     # A list without properties takes any arguments; clients may add placeholders.
     if invented and known:

@@ -39,6 +39,7 @@ calls:
   - {tool: get, match: {arguments: {city: Slow}}, attempts: [{http: 503}], answer: {text: At last}}
   - {tool: get, match: {arguments: {city: Gone}}, fault: session-lost, answer: {text: Back again}}
   - {tool: get, match: {arguments: {city: Swap}}, answer: {text: Swapped, tools: [{name: get}]}}
+  - {tool: get, match: {arguments: {city: Late}}, timing: {ttft: 60s}, answer: {text: Rain late}}
   - {tool: put, answer: {text: Stored}}
 """.replace("LONG", "long " * 1000)  # fmt: skip
 

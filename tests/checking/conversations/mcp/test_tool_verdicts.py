@@ -1,6 +1,7 @@
 """The verdicts over model and tools: planted mistakes are found, right agents are not accused."""
 
 import json
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -89,12 +90,17 @@ def one_call_for_two(self, calls):
     return [text] * len(calls)
 
 
-def cancels_and_answers(self, call):
-    text = Agent.execute(self, call)
-    note = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
-    note["params"] = {"requestId": next(self.ids) - 1}
-    self.served.http.post("/mcp/weather", json=note)
-    return text
+def leaves_and_answers(self, call):
+    params = {"name": "get", "arguments": arguments(call)}
+    body = json.dumps({"jsonrpc": "2.0", "id": next(self.ids), "method": "tools/call"}
+                      | {"params": params}).encode()  # fmt: skip
+    host, port = self.served.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        head = f"POST /mcp/weather HTTP/1.1\r\nhost: h\r\ncontent-length: {len(body)}\r\n"
+        connection.sendall(f"{head}content-type: application/json\r\n\r\n".encode() + body)
+        while not any(entry.get("open") for entry in self.served.journal()):
+            pass
+    return "Rain late"
 
 
 def altered_retry(self, call):
@@ -158,7 +164,7 @@ RETURNED = {
     "an error as success": (scenario(["Bern"]), answers("{}")),
     "a changed number": (scenario(["Kiel"]), answers('{"temp": 5, "sky": ["fog"]}')),
     "a part of the structure": (scenario(["Kiel"]), answers('{"temp": 4}')),
-    "the answer to a cancelled call": (scenario(["Oslo"]), {"execute": cancels_and_answers}),
+    "the answer to a cancelled call": (scenario(["Late"]), {"execute": leaves_and_answers}),
 }  # fmt: skip
 OFFERED = {
     "no connection": (PARALLEL, {"connect": not_connected, **invents("x")}),
@@ -302,18 +308,34 @@ def in_order_of_arrival(self, calls):
     return [done[call["id"]] for call in calls]
 
 
-def cancels(self, call):
-    Agent.execute(self, call)
+def cancels_last(self):
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
     note["params"] = {"requestId": next(self.ids) - 1}
     self.served.http.post("/mcp/weather", json=note)
+
+
+def cancels(self, call):
+    Agent.execute(self, call)
+    cancels_last(self)
     return "The call was cancelled."
+
+
+def cancels_what_it_has(self, call):
+    text = Agent.execute(self, call)
+    cancels_last(self)
+    return text
 
 
 def lists_again(self, call):
     text = Agent.execute(self, call)
     self.connect()
     return text
+
+
+def waiting_tools(tools):
+    waits = {"wait_for_previous": {"type": "boolean"}}
+    added = [(name, own | {"properties": own["properties"] | waits}) for name, own in tools]
+    return [*added, ("ask", {"type": "object", "properties": waits}), ("read_file", {})]
 
 
 ALL = scenario(["Oslo", "Rome"], ["Bern"], ["Kiel"], ["Slow", "Gone"], ["Oslo"])
@@ -331,6 +353,8 @@ RIGHT = {
     "it lists the tools again": {"execute": lists_again},
     "a tool search": offers(lambda tools: [*tools[:1], ("ToolSearch", {})]),
     "more tools of its own": with_tool("read_file"),
+    "each call cancelled when it is over": {"execute": cancels_what_it_has},
+    "a parameter of its own": offers(waiting_tools),
 }
 
 
