@@ -38,8 +38,8 @@ from mockllm.checking.rules import Verdict
 from mockllm.play.quirks.base import Right
 
 CLEAR_ERROR = "a clear error"
-"""What is tolerated in place of an answer. The error is all of the outcome: which values of the
-answer the client has a place for does not matter."""
+"""What is accepted in place of an answer. The error is all of the outcome: that it has no place for
+values of the answer is no reason not to judge the case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
         found = [*wrong_types, *from_error(case, got, policy, required_by)]
         if not found:
             verdict: Verdict = "right" if reaction == "error" else "tolerated"
-            return Judgement(verdict, tolerated=CLEAR_ERROR)
+            return Judgement(verdict, (), not_judged, CLEAR_ERROR)
     if reaction == "same" or (reaction == "either" and not got.errors):
         found = [*wrong_types, *from_expected(case, got, policy)]
         tolerated = (
