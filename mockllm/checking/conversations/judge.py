@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import chain
 
 from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST, REMARKS
+from mockllm.checking.conversations.mcp.executed_calls import ExecutedCall, executed_calls
+from mockllm.checking.conversations.mcp.operations import ToolTraffic
 from mockllm.checking.conversations.retries import RETRY_RULES, maybe_counted
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.conversations.unplayed import missing_turns
@@ -105,9 +107,26 @@ def verify(
             evicted=session.evicted,
             gaps=session.gaps,
             maybe_counted=tuple(entry.number for entry in maybe_counted(journal, scenarios)),
+            calls=_calls(session, judged),
         ),
         frozenset(entry.number for entry in journal if _may_need_another(entry)),
     )
+
+
+def calls_of(session: Session, scenarios: Mapping[str, Scenario]) -> tuple[ExecutedCall, ...]:
+    """The calls of the model in a session that operations of MCP servers executed."""
+    journal = tuple(session.exchanges())
+    if not any(entry.played.mcp for entry in journal):
+        return ()
+    return _calls(session, JudgedSession(journal, SessionHistory(journal, scenarios), 0))
+
+
+def _calls(session: Session, judged: JudgedSession) -> tuple[ExecutedCall, ...]:
+    if session.evicted or session.forgotten or session.gaps:
+        return ()  # an operation may be of a call that is missing
+    if any(_is_not_judged(entry) for entry in judged.journal):
+        return ()
+    return tuple(executed_calls(ToolTraffic(judged)))
 
 
 def _each_once(

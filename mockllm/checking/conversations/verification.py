@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from mockllm.checking.conversations.mcp.executed_calls import ExecutedCall
 from mockllm.checking.conversations.session_history import Violation
 from mockllm.core.text import quantity
 from mockllm.play.replay.sessions.exchange import Exchange
@@ -121,6 +122,7 @@ class Verification:
         maybe_counted: the numbers of the requests that were refused because a state store was away,
             and which it may have counted all the same, so that an answer may have been left out.
         doubtful: what would be wrong if no request were missing. A missing one may be its cause.
+        calls: of the model, that operations of MCP servers executed, where that can be told.
     """
 
     certain: tuple[SessionMistake, ...] = ()
@@ -132,6 +134,7 @@ class Verification:
     gaps: tuple[str, ...] = ()
     maybe_counted: tuple[int, ...] = ()
     doubtful: tuple[str, ...] = ()
+    calls: tuple[ExecutedCall, ...] = ()
 
     def _subjects(self, kind: MistakeKind) -> tuple[Any, ...]:
         found = (mistake.subject for mistake in self.certain if mistake.kind == kind)
@@ -229,6 +232,7 @@ class Verification:
             name: getattr(self, name)
             for name in (*numbers, "dropped", "forgotten", "evicted", "gaps", *_RARE)
         }
+        values["calls"] = [call.as_json() for call in self.calls]
         values["unopened"] = [{"request": n, "gate": gate} for n, gate in self.unopened]
         return {
             "good": self.good,
@@ -244,7 +248,7 @@ class Verification:
         }
 
 
-_RARE = ("no_requests", "unopened", "maybe_counted", "doubtful")
+_RARE = ("no_requests", "unopened", "maybe_counted", "doubtful", "calls")
 """Fields of the JSON value that are absent where they are empty."""
 
 

@@ -41,6 +41,7 @@ from mockllm.wire.protocols import PROTOCOLS
 from mockllm.wire.protocols.base import dumps
 
 if TYPE_CHECKING:
+    from mockllm.checking.conversations.mcp.executed_calls import ExecutedCall
     from mockllm.serve.server.gates import Gates
     from mockllm.serve.server.state.shared_sessions import SharedSessions
 
@@ -146,7 +147,16 @@ class Control:
         page = read_page(query)
         name = query.get("session")
         sessions = await self.sessions.load() if name is None else [await self._find(name)]
-        return journal_parts(sessions, page)
+        return journal_parts(sessions, page, self._calls_of)
+
+    def _calls_of(self, session: Session) -> Iterable[ExecutedCall]:
+        player = self.sources.player_of(session.name)
+        if not player.has_servers:
+            return ()
+        # Imported here: serving does not need it.
+        from mockllm.checking.conversations.judge import calls_of
+
+        return calls_of(session, player.served.by_name)
 
     async def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
         # Imported here: serving does not need it.
@@ -384,11 +394,18 @@ def read_page(query: Mapping[str, str]) -> JournalPage:
     return JournalPage(whole_number(query, "after"), limit, paged=True)
 
 
-async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> AsyncIterator[bytes]:
+async def journal_parts(
+    sessions: Iterable[Session],
+    page: JournalPage,
+    calls_of: Callable[[Session], Iterable[ExecutedCall]] = lambda _: (),
+) -> AsyncIterator[bytes]:
     """The JSON object of a journal or a page, in parts that are an entry each at most.
 
     The journals may change meanwhile: an entry that leaves its journal before it is written is
     left out, and counted in `dropped`.
+
+    Args:
+        calls_of: the calls of the model that operations of MCP servers executed.
     """
     yield b'{"exchanges":['
     separator = b""
@@ -399,10 +416,14 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
         entries = session.entries
         if not entries:
             last = max(last, session.count)
+        calls = {number: call for call in calls_of(session) for number in call.operations}
         for entry in _of_page(entries, page):
             if entry.dropped:
                 continue
-            yield separator + json_bytes(dumps(entry.as_json()))
+            shown = entry.as_json()
+            if (call := calls.get(entry.number)) is not None:
+                shown["mcp"]["call"] = {"exchange": call.exchange, "id": call.id}
+            yield separator + json_bytes(dumps(shown))
             separator = b","
             last = entry.number
             sent += 1
