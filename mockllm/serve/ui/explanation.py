@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from mockllm.checking.conversations.judge import verify
+from mockllm.checking.conversations.judge import calls_of, verify
 from mockllm.core.errors import MockLLMError
 from mockllm.core.request import Message, Request
 from mockllm.core.text import display_json, shorten
@@ -240,6 +240,20 @@ def findings_json(
         if finding.exchange == number
     ]
     return shown, " ".join(why)
+
+
+def calls_json(
+    session: Session, scenarios: Mapping[str, Scenario], number: int
+) -> list[dict[str, Any]]:
+    """The calls of the model that MCP servers executed and that a request has part in: its answer
+    has the call, or it is the operation, or it brings the result."""
+    calls = [call for call in calls_of(session, scenarios) if number in call.numbers]
+    took = {entry.number: entry.sent.duration for entry in session.entries} if calls else {}
+    return [
+        call.as_json()
+        | {"operations": [{"number": one, "duration": took.get(one)} for one in call.operations]}
+        for call in calls
+    ]
 
 
 def scenario_conditions(

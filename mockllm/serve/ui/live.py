@@ -347,6 +347,10 @@ def _why_cut(sent: Sent) -> str:
 
 
 def user_text(exchange: Exchange) -> str:
-    """The last text of the user, shortened; "" where that cannot be read, or not at once."""
+    """The last text of the user, or what an MCP server is asked, shortened; "" where that cannot be
+    read, or not at once."""
+    if exchange.played.mcp is not None:
+        server, method, tool, *_ = exchange.played.mcp
+        return shorten(f"{method} {server}.{tool}" if tool else f"{method} {server}", 200)
     request = None if len(exchange.body) > _LARGEST else exchange.request
     return "" if request is None else shorten(" ".join(request.last_user.text.split()), 200)

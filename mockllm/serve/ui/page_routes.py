@@ -98,7 +98,12 @@ class LivePage:
         self, session: Session, exchange: Exchange, scenario: Scenario | None
     ) -> dict[str, Any]:
         from mockllm.serve.ui.connection import connection_json
-        from mockllm.serve.ui.explanation import conversation_json, explanation_json, findings_json
+        from mockllm.serve.ui.explanation import (
+            calls_json,
+            conversation_json,
+            explanation_json,
+            findings_json,
+        )
         from mockllm.serve.ui.recorded_request import recorded_json
 
         player = self._sources.player_of(session.name)
@@ -114,6 +119,7 @@ class LivePage:
             "socket": connection_json(session, exchange, self._server.sent, player.speed),
             "explanation": explanation_json(player, exchange),
             "recorded": recorded_json(exchange, scenario),
+            "calls": calls_json(session, player.served.by_name, exchange.number),
             "findings": findings,
             "findings_why": findings_why,
         }

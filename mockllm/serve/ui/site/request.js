@@ -70,7 +70,7 @@ export class Request {
   }
 
   build() {
-    const { row, entry, findings, findings_why: why } = this.data;
+    const { row, entry, calls, findings, findings_why: why } = this.data;
     const found = this.data.explanation;
     this.tabs = h("nav", { class: "tabs", "aria-label": "Parts of the request" }, this.shownTabs().map(([name, label]) => h("a", { "data-view": name },
       label, name === "why" && ((found && row.outcome !== "played") || this.data.recorded) ? h("span", { class: "badge k-wrong-call" }, "!", h("span", { class: "hidden" }, " explained")) : null)));
@@ -86,6 +86,7 @@ export class Request {
       (findings || []).length ? h("div", { class: "box warn", id: "findings" }, h("b", {}, `! ${count(findings.length, "finding")} of verify`),
         h("ul", {}, findings.map((one) => h("li", {}, h("code", {}, one.rule), ": ", one.message)))) : null,
       why ? h("p", { class: "note" }, why) : null,
+      calls.length ? h("ul", { class: "box", id: "calls" }, calls.map((one) => callWay(one, row))) : null,
       this.tabs, this.panel);
     this.showView(read().query);
   }
@@ -100,7 +101,7 @@ export class Request {
   }
 
   defaultView() {
-    return this.data.explanation && this.row.outcome !== "played" ? "why" : "conversation";
+    return this.data.explanation && this.row.outcome !== "played" ? "why" : this.row.mcp ? "body" : "conversation";
   }
 
   showView(query) {
@@ -130,6 +131,15 @@ export class Request {
 }
 
 const flat = (text) => text.replace(/\s+/g, " ").trim();
+
+/** A call of the model: the request that was answered with it, the operation of the MCP server, the request with the result. */
+function callWay({ exchange, id, tool, operations, result }, row) {
+  const to = (number, ...text) => number === row.number ? h("b", {}, text)
+    : h("a", { href: address("request", [row.session, number], changed(read().query, { view: "" })) }, text);
+  return h("li", {}, to(exchange, "tool ", line(tool, 120)), h("small", {}, " id ", line(id, 60)),
+    operations.map((one) => [" → ", to(one.number, `operation ${one.number} (${span(one.duration)})`)]),
+    result === null ? " → no result yet" : [" → ", to(result, `result in request ${result}`)]);
+}
 
 // The conversation
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import openai
@@ -14,6 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from websockets.sync.client import connect
 
 from mockllm.wire.protocols import PROTOCOLS
+from tests.checking.conversations.mcp.agents import Agent, scenario
 from tests.checking.conversations.test_changes_of_all_apis import (
     CHANGES,
     Recorded,
@@ -670,4 +673,27 @@ def test_another_request_than_was_recorded(chromium: Browser, tmp_path: Path):
             ["only recorded:\nkind"],
             ["only sent:\nevil"],
         ]
+        assert page.errors() == []
+
+
+def test_a_line_leads_from_a_call_to_its_tool_and_to_the_result(chromium: Browser, tmp_path: Path):
+    """In each of the three requests, as links to the others."""
+    (tmp_path / "trip.yaml").write_text(scenario(["Oslo", "Slow"]), encoding="utf-8")
+    with served(str(tmp_path)) as url, httpx.Client(base_url=url, timeout=GIVE_UP) as http:
+        Agent(SimpleNamespace(http=http)).run()
+        page = Page(chromium, url)
+        page.open()
+        page.wait(ROWS, "tools/call weather.get")
+        page.go("#/request/default/3")
+        lines = page.wait("#calls li", "result in request 7")
+        assert [re.sub(r"\(.+?\)", "()", one) for one in lines] == [
+            "tool weather.get id call_1 → operation 4 () → result in request 7",
+            "tool weather.get id call_2 → operation 5 () → operation 6 () → result in request 7",
+        ]
+        page.click("#calls a[href*='/5']")
+        page.wait("#request-title", "#5")
+        page.click("#calls a[href*='/7']")
+        page.wait("#request-title", "#7")
+        page.click("#calls a[href*='/3']")
+        page.wait("#request-title", "#3")
         assert page.errors() == []
