@@ -55,6 +55,8 @@ def _of_turns(record: JudgedSession) -> Iterator[list[Exchange]]:
     for exchange in record.journal:
         if exchange.outcome not in ("played", "error") or not exchange.received.clock:
             continue
+        if exchange.played.mcp is not None:
+            continue  # several clients number their requests alike; its tries are judged as calls
         same = exchange.played.api, exchange.body
         if exchange.scenario is None:
             refused.setdefault(same, []).append(exchange)

@@ -48,14 +48,23 @@ class ToolRun:
     @property
     def failed(self) -> bool:
         """Whether its last answer was an HTTP error, or broke, or was to."""
-        sent, operation = self.last.sent, self.operations[-1]
-        whole = sent.complete and not sent.fault and self.last.status < 400
-        return operation.fails or not whole or self.cancelled
+        return _has_failed(self.last, self.operations[-1])
+
+    @property
+    def failures(self) -> int:
+        """How many of its tries failed and were followed by another one."""
+        return sum(map(_has_failed, self.tries[:-1], self.operations[:-1]))
 
     @property
     def cancelled(self) -> bool:
         """Whether the client left before the answer."""
         return self.last.broken_off
+
+
+def _has_failed(exchange: Exchange, operation: Operation) -> bool:
+    sent = exchange.sent
+    whole = sent.complete and not sent.fault and exchange.status < 400
+    return operation.fails or not whole or exchange.broken_off
 
 
 @dataclass(slots=True, eq=False)

@@ -17,6 +17,7 @@ from mockllm.checking.conversations.mcp.operations import (
     same,
     scenarios_played,
 )
+from mockllm.checking.conversations.retries import MOST_TRIES
 from mockllm.checking.conversations.round_trips import Step
 from mockllm.checking.conversations.session_history import (
     JudgedSession,
@@ -47,6 +48,7 @@ def tools_judged(record: JudgedSession) -> Violations:
         yield from _call_reached(call)
         yield from _result_returned(call, traffic)
     yield from _calls_unasked(traffic)
+    yield from _tries_right(traffic)
     yield from _tools_offered(record, traffic)
 
 
@@ -98,6 +100,28 @@ def _calls_unasked(traffic: ToolTraffic) -> Violations:
         else:
             shown = f"{run.tool}({compact_json(run.arguments)})"
             yield violation("call-without-model", run.first, call=shown)
+
+
+# retry-bounded, retry-same
+
+
+def _tries_right(traffic: ToolTraffic) -> Violations:
+    for run in traffic.runs:
+        # Each answer with the call may be of another conversation, whose tries are its own.
+        asked = sum(
+            len(call.steps)
+            for call in traffic.calls
+            if call.tool == run.tool and same(call.arguments, run.arguments)
+        )
+        if asked and run.failures >= MOST_TRIES * asked:
+            yield violation("tool-tried-on", run.last, call=run.tool, count=run.failures + 1)
+    for call in traffic.calls:
+        if call.runs and call.changed is not None:
+            last, again = call.runs[-1].last, call.changed
+            if last.number < again.first.number:
+                sent = compact_json(again.arguments)
+                values = {"call": call.tool, "number": last.number, "sent": sent}
+                yield violation("tool-retry-altered", again.first, **values)
 
 
 # result-returned
