@@ -464,6 +464,19 @@ export interface UnopenedGate {
   readonly gate: string;
 }
 
+/** A call of the model that an MCP server executed. */
+export interface ExecutedCall {
+  /** The number of the request that was answered with the call. */
+  readonly exchange: number;
+  readonly id: string;
+  /** `SERVER.TOOL`. */
+  readonly tool: string;
+  /** The numbers of its tries. */
+  readonly operations: readonly number[];
+  /** That of the first request with the result. */
+  readonly result: number | null;
+}
+
 export type Verdict = "good" | "bad" | "unknown";
 
 export interface Verification {
@@ -494,6 +507,8 @@ export interface Verification {
   readonly maybe_counted?: readonly number[];
   /** What would be in the lists above if no request were missing; a missing one may be its cause. */
   readonly doubtful?: readonly string[];
+  /** The calls of the model that MCP servers executed, where that can be told. */
+  readonly calls?: readonly ExecutedCall[];
 }
 
 // The helpers of mockllm-harness/vitest and mockllm-harness/jest
