@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from mockllm.cli.terminal.output import echo, write_bytes
+from mockllm.core.errors import UsageError
 
 _AGENTS = ("claude", "codex", "gemini", "opencode")
 _STDIO = "-stdio"
@@ -19,6 +20,7 @@ _STDIO = "-stdio"
 
 @click.command()
 @click.argument("name")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
 @click.option("--url", help="Where the server listens; default: MOCKLLM_URL.  [default: "
               "http://127.0.0.1:8080]")  # fmt: skip
 @click.option("--session", metavar="NAME", help="The session that the calls belong to.")
@@ -27,16 +29,22 @@ _STDIO = "-stdio"
     type=click.Choice([f"{agent}{end}" for agent in _AGENTS for end in ("", _STDIO)]),
     help="Print what an agent's configuration has for the server: its URL, or this program.",
 )
-def mcp(name: str, url: str | None, session: str | None, config: str | None) -> None:
+def mcp(
+    name: str, command: tuple[str, ...], url: str | None, session: str | None, config: str | None
+) -> None:
     """Be the MCP server NAME over standard input and output.
 
     For agents that start their servers as programs. Messages go to a running mockllm, which plays
     the document `mcp: NAME`. Agents often start programs without their environment, so give the
     address as an option.
 
+    With CMD it is a real server: CMD answers, and a running 'mockllm record --upstream
+    mcp:NAME=stdio' gets what passed. The exit code is that of CMD.
+
     \b
     Examples:
       mockllm mcp weather --url http://127.0.0.1:8080
+      mockllm mcp weather -- npx -y weather-server
       mockllm mcp weather --config claude > mcp.json
       mockllm mcp weather --config codex-stdio >> ~/.codex/config.toml
     """
@@ -47,6 +55,7 @@ def mcp(name: str, url: str | None, session: str | None, config: str | None) -> 
         root = f"{root}/s/{session}"
     if config is not None:
         program = [sys.executable, "-m", "mockllm", "mcp", name, "--url", root]
+        program += ["--", *command] if command else []
         started = program if config.endswith(_STDIO) else []
         agent = config.removesuffix(_STDIO)
         echo(_configuration(agent, name, f"{root}/mcp/{name}", started))
@@ -57,7 +66,14 @@ def mcp(name: str, url: str | None, session: str | None, config: str | None) -> 
     except OSError as error:
         echo(f"mockllm mcp: nothing listens at {root}: {error}", err=True)
         sys.exit(1)
-    bridge.run(sys.stdin.buffer)
+    if not command:
+        bridge.run(sys.stdin.buffer)
+        return
+    try:
+        code = bridge.record(command, sys.stdin.buffer)
+    except OSError as error:
+        raise UsageError(f"cannot start {command[0]!r}: {error.strerror or error}") from None
+    os._exit(code if code >= 0 else 128 - code)  # a thread may still wait for the agent's lines
 
 
 def _configuration(agent: str, name: str, url: str, program: list[str]) -> str:

@@ -162,7 +162,8 @@ _MCP = "mcp:"
 
 
 def mcp_servers(given: Iterable[str]) -> dict[str, str]:
-    """The URLs of MCP servers by name, from `mcp:NAME=URL` among the services."""
+    """The URLs of MCP servers by name, from `mcp:NAME=URL` among the services; that of a program
+    is `stdio`."""
     servers: dict[str, str] = {}
     for one in given:
         if one.startswith(_MCP):
@@ -172,7 +173,8 @@ def mcp_servers(given: Iterable[str]) -> dict[str, str]:
                     f"--upstream {_MCP}NAME=URL needs a name of letters, digits, '-' and '_', got "
                     f"{name!r}"
                 )
-            servers[name] = _base_url(url, f"--upstream {_MCP}{name}=")
+            is_program = url == "stdio"
+            servers[name] = url if is_program else _base_url(url, f"--upstream {_MCP}{name}=")
     return servers
 
 

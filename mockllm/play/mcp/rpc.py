@@ -24,6 +24,10 @@ SESSION_HEADER, RESUME_HEADER = "mcp-session-id", "last-event-id"
 STDIO_HEADER = "x-mockllm-stdio"
 """Of requests of the stdio bridge, and of the answers in which it has to do something."""
 
+RECORDED, ANSWER = "recorded", "x-mockllm-answer"
+"""What the header has where the bridge runs a program and hands its exchanges to a recorder: a
+message of the client, with the program's answer in a field of it."""
+
 CALL_IDS = ("claudecode/toolUseId", "callId")
 """The fields of `_meta` in which Claude Code and Codex name the call of the model."""
 

@@ -1,7 +1,8 @@
 """The stdio bridge: an MCP server as a program, for agents that start their servers.
 
 It passes lines on to a server of mockllm over HTTP, and its answers back. Each message has a
-thread, as agents make calls side by side.
+thread, as agents make calls side by side. Where a recorder runs, a real program may answer in place
+of the server, which gets each request with its answer.
 """
 
 from __future__ import annotations
@@ -9,14 +10,25 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
+import signal
 import socket
-from collections.abc import Callable, Iterable, Iterator
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 from mockllm.core.errors import UsageError
-from mockllm.play.mcp.rpc import META, METHOD_HEADER, NAME_HEADER, STDIO_HEADER, VERSION_HEADER
+from mockllm.play.mcp.rpc import (
+    ANSWER,
+    META,
+    METHOD_HEADER,
+    NAME_HEADER,
+    RECORDED,
+    STDIO_HEADER,
+    VERSION_HEADER,
+)
 
 _PATIENCE = 600
 """Seconds that an answer may take."""
@@ -78,6 +90,90 @@ class Bridge:
                 self._write(message + "\n")
         except (OSError, http.client.HTTPException) as error:
             self._report(f"mockllm mcp: no answer: {error!r}")
+        finally:
+            connection.close()
+
+    def record(self, command: Sequence[str], lines: Iterable[bytes]) -> int:
+        """Passes lines on to a program and its lines back, and hands each request with its answer
+        to a recorder, before the agent has the answer.
+
+        Returns:
+            the exit code of the program.
+
+        Raises:
+            UsageError: no recorder takes them.
+            OSError: the program cannot be started.
+        """
+        if self._hand_over("GET", b"") != RECORDED:
+            name = self._path.rpartition("/")[2]
+            raise UsageError(
+                f"nobody records the MCP server {name!r} at {self._host}:{self._port}: start "
+                f"'mockllm record -o DIR --upstream mcp:{name}=stdio', or leave the command off to "
+                "have the server played"
+            )
+        found = shutil.which(command[0]) or command[0]
+        with (
+            subprocess.Popen(  # noqa: S603 - the command of the user
+                [found, *command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            ) as program
+        ):
+            signal.signal(signal.SIGTERM, lambda *_: program.terminate())
+            asked: dict[str, dict[str, Any]] = {}
+            Thread(target=self._ask, args=(program, lines, asked), daemon=True).start()
+            assert program.stdout is not None
+            for line in program.stdout:
+                answer = _parse(line)
+                # A request of the program has an id of its own.
+                request = None if "method" in answer else asked.pop(repr(answer.get("id")), None)
+                if request is not None:
+                    self._report_exchange(request, answer)
+                self._to_agent(line)
+        for request in list(asked.values()):
+            self._report_exchange(request, None)
+        return program.returncode
+
+    def _ask(
+        self, program: subprocess.Popen[bytes], lines: Iterable[bytes], asked: dict[str, Any]
+    ) -> None:
+        """Passes lines on to a program, and notes which requests wait for an answer."""
+        assert program.stdin is not None
+        try:
+            for line in lines:
+                message = _parse(line)
+                if "id" in message and "method" in message:
+                    asked[repr(message["id"])] = message
+                program.stdin.write(line)
+                program.stdin.flush()
+                if message.get("method") == "notifications/cancelled":
+                    params = message.get("params")
+                    id = params.get("requestId") if isinstance(params, dict) else None
+                    given_up = asked.pop(repr(id), None)
+                    if given_up is not None:
+                        self._report_exchange(given_up, None)
+            program.stdin.close()
+        except (OSError, ValueError):  # the program has ended
+            pass
+
+    def _report_exchange(self, request: dict[str, Any], answer: dict[str, Any] | None) -> None:
+        """Hands an exchange over; None: there was no answer, which the journal alone has."""
+        if answer is not None:
+            request = request | {ANSWER: answer}
+        try:
+            why = "it has no answer, or the recorder refuses it"
+            if self._hand_over("POST", json.dumps(request).encode()) == RECORDED:
+                return
+        except (OSError, http.client.HTTPException) as error:
+            why = repr(error)
+        self._report(f"mockllm mcp: a {request['method']} is not recorded: {why}")
+
+    def _hand_over(self, method: str, body: bytes) -> str | None:
+        """Sends something for the recorder; what its answer says to the bridge."""
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=_TO_CONNECT)
+        try:
+            connection.request(method, self._path, body, _headers(body) | {STDIO_HEADER: RECORDED})
+            response = connection.getresponse()
+            response.read()
+            return response.getheader(STDIO_HEADER)
         finally:
             connection.close()
 

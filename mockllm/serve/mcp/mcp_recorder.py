@@ -18,11 +18,15 @@ from mockllm.core.errors import ScenarioError
 from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import parse_object
 from mockllm.play.mcp.rpc import (
+    ANSWER,
     NO_METHOD,
+    RECORDED,
+    STDIO_HEADER,
     Operation,
     RpcMessage,
     RpcProblem,
     error_of,
+    mapping,
     read_message,
     revision_of,
 )
@@ -45,12 +49,15 @@ _NOT_PASSED = frozenset(
 _PASSED_BACK = ("content-type", "mcp-session-id", "www-authenticate")
 _STAYS_OPEN = "subscriptions/listen"
 
+PROGRAM = "stdio"
+"""The URL of a server that is a program: the bridge runs it and hands over what passed."""
+
 
 class McpRecorder:
     """Passes requests on to real MCP servers, and writes what they answered.
 
     Args:
-        urls: of the servers, by their names.
+        urls: of the servers, by their names; `PROGRAM` for programs.
         report: called with a sentence about each document.
     """
 
@@ -81,6 +88,8 @@ class McpRecorder:
                 name, message.method, tool, revision=revision, client=client,
                 call_id=message.call_id,
             )  # fmt: skip
+        if self.urls[name] == PROGRAM:
+            return self._take(name, headers, body, message, operation)
         played = Played("forwarded", 405, api=MCP, mcp=operation)
         if method == "GET":
             return Answered(bytes_answer(405, CORS.items(), [], streamed=False), played)
@@ -100,14 +109,35 @@ class McpRecorder:
                         if key in response.headers}  # fmt: skip
         except (aiohttp.ClientError, TimeoutError) as error:
             why = f"The MCP server {name!r} gave no answer: {type(error).__name__}: {error}"
-            refused = error_of(message.id if message else None, RpcProblem(-32603, why))
-            failed = Played("error", 502, cause="service", problems=(why,), api=MCP, mcp=operation)
-            return Answered(json_answer(502, refused, dict(CORS)), failed)
+            return _no_answer(message, operation, why)
         if message is not None and status == 200:
             self._keep(name, body, message, data)
         parts = [TimedBytes(0, data)] if data else []
         made = bytes_answer(status, {**back, **CORS}.items(), parts, streamed=False)
         return Answered(made, Played("forwarded", status, api=MCP, mcp=operation))
+
+    def _take(
+        self,
+        name: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        message: RpcMessage | None,
+        operation: Operation,
+    ) -> Answered:
+        """Keeps an exchange with a program; a GET asks whether it may."""
+        if headers.get(STDIO_HEADER) != RECORDED:
+            why = f"The MCP server {name!r} is a program: start 'mockllm mcp {name} -- CMD'"
+            return _no_answer(message, operation, why)
+        played = Played("forwarded", 200, api=MCP, mcp=operation)
+        taken = {**CORS, STDIO_HEADER: RECORDED}
+        if operation.method == "GET":
+            return Answered(bytes_answer(200, taken.items(), [], streamed=False), played)
+        request = parse_object(body) if message is not None else {}
+        answer = mapping(request.get(ANSWER))
+        if not answer:
+            return _no_answer(message, operation, f"The MCP server {name!r} gave no answer")
+        self._calls[name].append((request, answer))
+        return Answered(json_answer(200, dict(answer), taken), played)
 
     def _keep(self, name: str, body: bytes, message: RpcMessage, data: bytes) -> None:
         for answer in _answers(data):
@@ -140,6 +170,12 @@ class McpRecorder:
         (self._folder / file).write_bytes(content)
         hidden = f", {secrets} secrets hidden" if secrets else ""
         self._report(f"{file}: {len(server.tools)} tools, {len(server.calls)} calls{hidden}")
+
+
+def _no_answer(message: RpcMessage | None, operation: Operation, why: str) -> Answered:
+    refused = error_of(message.id if message else None, RpcProblem(-32603, why))
+    failed = Played("error", 502, cause="service", problems=(why,), api=MCP, mcp=operation)
+    return Answered(json_answer(502, refused, dict(CORS)), failed)
 
 
 def _message(body: bytes) -> RpcMessage | None:

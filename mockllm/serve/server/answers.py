@@ -122,6 +122,7 @@ class Answers:
         body, headers = await self._read(arrival), arrival.headers
         recorder = None if context.proxy is None else context.proxy.mcp
         if recorder is not None and name in recorder.urls:
+            self._access.check_page(headers, "MCP servers do")
             return await recorder.forward(name, arrival.method, headers, body)
         play = partial(
             http_answers.answer,

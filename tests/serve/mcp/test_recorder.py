@@ -1,6 +1,8 @@
 """Recorded MCP servers: what passed is a document that answers the same."""
 
 import asyncio
+import json
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
+from mcp.client.stdio import StdioServerParameters
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.cli.options.recording import mcp_servers
@@ -22,6 +25,7 @@ from mockllm.scenario.part_model import MediaSource
 from mockllm.serve.server.options import RecordOptions
 from tests.conftest import Served
 from tests.serve.mcp.servers import BOTH, WEATHER, call, message, result, send, texts
+from tests.serve.mcp.test_bridge import PROGRAM
 from tests.timeouts import GIVE_UP
 
 TEXTS = st.text(max_size=20)
@@ -150,7 +154,7 @@ server.run(transport="streamable-http", port=0)
 """
 
 
-async def use_real(url: str, mode: str) -> list:
+async def use_real(url: str | StdioServerParameters, mode: str) -> list:
     """What the official client gets."""
     async with Client(url, mode=mode) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
@@ -181,8 +185,8 @@ def test_a_server_of_the_official_package_is_recorded(serve, tmp_path, mode):
 
 def test_services_and_servers_are_told_apart():
     """`mcp:NAME=URL` among the services."""
-    given = ["https://api.openai.com", "mcp:weather=http://h/mcp/"]
-    assert mcp_servers(given) == {"weather": "http://h/mcp"}
+    given = ["https://api.openai.com", "mcp:weather=http://h/mcp/", "mcp:files=stdio"]
+    assert mcp_servers(given) == {"weather": "http://h/mcp", "files": "stdio"}
     for wrong in ("mcp:a b=http://h", "mcp:weather=ftp://h", "mcp:weather"):
         with pytest.raises(UsageError, match="--upstream mcp:"):
             mcp_servers([wrong])
@@ -200,4 +204,126 @@ def test_a_server_that_is_away_is_said_to_be(tmp_path):
         assert (answer.status_code, answer.json()["error"]["code"]) == (502, -32603)
         (entry,) = served.journal()
         assert (entry["outcome"], entry["cause"]) == ("error", "service")
+    assert not list(tmp_path.glob("mcp-*"))
+
+
+SLOW_ANSWERS = """
+import json, sys
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "tools/call":
+        if asked["params"]["name"] == "die":
+            sys.exit(3)
+        # A request of the server has an id that may be that of a request of the client.
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "method": "ping"}), flush=True)
+    if asked.get("method") == "tools/call" and asked["params"]["name"] != "never":
+        text = "city " + asked["params"]["arguments"]["city"]
+        result = {"content": [{"type": "text", "text": text}]}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def run_program(url, *lines):
+    """What the bridge of a program answers, and how it ends."""
+    return subprocess.run(
+        [*PROGRAM, "--url", url, "--", sys.executable, "-c", SLOW_ANSWERS],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        capture_output=True, text=True, timeout=GIVE_UP, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def program_recorder(tmp_path):
+    """A recorder of the programs of the tests."""
+    options = RecordOptions(folder=tmp_path, servers={"weather": "stdio"})
+    with (
+        ServerThread((), ServerOptions(record=options)) as thread,
+        httpx.Client(base_url=thread.url, timeout=GIVE_UP) as client,
+    ):
+        yield Served(thread, client)
+
+
+def test_a_program_is_recorded(serve, tmp_path):
+    """Its lines pass as they are, the journal has the calls, and the document answers the same."""
+    asked = message("tools/call", {"name": "forecast", "arguments": {"city": "Oslo"}})
+    options = RecordOptions(folder=tmp_path, servers={"weather": "stdio"})
+    with (
+        ServerThread((), ServerOptions(record=options)) as thread,
+        httpx.Client(base_url=thread.url, timeout=GIVE_UP) as client,
+    ):
+        done = run_program(thread.url, message("notifications/initialized"), asked)
+        entry = Served(thread, client).journal()[-1]
+    assert (done.returncode, done.stderr) == (0, "")
+    ping, answer = map(json.loads, done.stdout.splitlines())
+    assert ping["method"] == "ping"
+    assert (entry["mcp"]["tool"], entry["outcome"], entry["status"]) == (
+        "forecast", "forwarded", 200,
+    )  # fmt: skip
+    served = serve((tmp_path / "mcp-weather.yaml").read_text())
+    assert texts(call(served, "forecast", {"city": "Oslo"})) == [
+        answer["result"]["content"][0]["text"]
+    ]
+
+
+def test_calls_without_an_answer_are_in_the_journal_alone(program_recorder):
+    """Given up, or the program ended; its exit code is that of the bridge."""
+    given_up = message("tools/call", {"name": "never", "arguments": {}}) | {"id": 7}
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    last = message("tools/call", {"name": "die", "arguments": {}}) | {"id": 8}
+    done = run_program(program_recorder.url, given_up, cancel, last)
+    assert done.returncode == 3
+    assert done.stderr.count("a tools/call is not recorded: it has no answer") == 2
+    entries = [entry for entry in program_recorder.journal() if entry["mcp"]["tool"]]
+    assert [(entry["mcp"]["tool"], entry["outcome"]) for entry in entries] == [
+        ("never", "error"), ("die", "error"),
+    ]  # fmt: skip
+
+
+def test_a_program_needs_a_recorder(serve):
+    """It is not started where nobody records it, and not asked without the bridge."""
+    done = run_program(serve(WEATHER).url, message("tools/list"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nobody records the MCP server 'weather'" in done.stderr
+    assert "--upstream mcp:weather=stdio" in done.stderr
+
+
+def test_a_program_that_is_not_there_is_said_to_be(program_recorder):
+    """In one line; and who asks the recorder without the bridge reads the command."""
+    done = subprocess.run(
+        [*PROGRAM, "--url", program_recorder.url, "--", "no-such-program"],
+        capture_output=True, text=True, timeout=GIVE_UP, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "cannot start 'no-such-program'" in done.stderr
+    answer = send(program_recorder, "tools/list")
+    assert answer.status_code == 502
+    assert "mockllm mcp weather -- CMD" in answer.json()["error"]["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_program_of_the_official_package_is_recorded(serve, tmp_path, mode):
+    """Between its own client and server; the document plays in both eras."""
+    program = REAL.replace('transport="streamable-http", port=0', "")
+    options = RecordOptions(folder=tmp_path, servers={"weather": "stdio"})
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    with ServerThread((), ServerOptions(record=options)) as thread:
+        bridge = [*PROGRAM[1:], "--url", thread.url, "--", sys.executable, "-c", program]
+        started = StdioServerParameters(command=PROGRAM[0], args=bridge, env=environment)
+        seen = asyncio.run(use_real(started, mode))
+    served = serve((tmp_path / "mcp-weather.yaml").read_text())
+    for era in ("auto", "legacy"):
+        assert asyncio.run(use_real(f"{served.url}/mcp/weather", era)) == seen
+
+
+def test_pages_of_other_origins_make_no_recorder_ask(record, tmp_path):
+    """As with the services of models: what a page sends goes no further, and is not written."""
+
+    def use(served):
+        params = {"name": "get_forecast", "arguments": {"city": "Oslo"}}
+        headers = {"origin": "https://x.example"}
+        assert send(served, "tools/call", params, headers=headers).status_code == 403
+
+    record(BOTH, use)
     assert not list(tmp_path.glob("mcp-*"))
