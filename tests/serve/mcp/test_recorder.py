@@ -19,7 +19,9 @@ from mockllm.cli.options.recording import mcp_servers
 from mockllm.core.errors import UsageError
 from mockllm.play.mcp.operations import result as result_of
 from mockllm.play.replay.loading import load
+from mockllm.record.importers.batch import import_files
 from mockllm.record.recording.drafting.mcp_drafts import draft_answer, draft_server
+from mockllm.record.recording.store.folder import Folder
 from mockllm.scenario.mcp_model import McpAnswer, RpcError
 from mockllm.scenario.part_model import MediaSource
 from mockllm.serve.server.options import RecordOptions
@@ -315,6 +317,12 @@ def test_a_program_of_the_official_package_is_recorded(serve, tmp_path, mode):
     served = serve((tmp_path / "mcp-weather.yaml").read_text())
     for era in ("auto", "legacy"):
         assert asyncio.run(use_real(f"{served.url}/mcp/weather", era)) == seen
+
+
+def test_a_document_in_the_folder_is_no_conversation(tmp_path):
+    """What is recorded or imported later continues none of it."""
+    (tmp_path / "mcp-weather.yaml").write_text(WEATHER)
+    assert import_files([], Folder(tmp_path)) == []
 
 
 def test_pages_of_other_origins_make_no_recorder_ask(record, tmp_path):

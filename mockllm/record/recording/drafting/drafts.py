@@ -95,7 +95,8 @@ class Drafting:
         self._unread: list[tuple[Conversation, int, Recorded]] = []
         self._same_request: Counter[RequestKey] = Counter()
         for scenario in known:
-            self._add_known(scenario)
+            if scenario.server is None:  # an MCP server has no conversation
+                self._add_known(scenario)
 
     def add(self, exchange: Recording, origin: Origin = LIVE) -> tuple[Draft, ...]:
         """The scenario that an exchange belongs to, whole, with the one that ignores more than it
