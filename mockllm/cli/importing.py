@@ -50,12 +50,12 @@ def import_(
     """Make scenarios of what other tools recorded.
 
     FILE is a VCR cassette (YAML or JSON), an HTTP archive (.har), a recording of nock or httprr,
-    the output of `curl -N` with the request beside it, a fixture file of aimock, or a folder of
-    such files, compressed (.gz) or not. A line for each exchange says what it became. Secrets are
-    taken out before anything is written. At the end each request is sent to the folder again; a
-    line reports it if its recording does not answer. The exit code is 0 if something was imported
-    and all of it is found again, 1 if nothing was imported, 2 if something is not found again or
-    cannot be written.
+    the output of `curl -N` with the request beside it, a fixture file of aimock, a file of
+    mcp-recorder or mcp-vcr, or a folder of such files, compressed (.gz) or not. A line for each
+    exchange says what it became. Secrets are taken out before anything is written. At the end each
+    request is sent to the folder again; a line reports it if its recording does not answer. The
+    exit code is 0 if something was imported and all of it is found again, 1 if nothing was
+    imported, 2 if something is not found again or cannot be written.
 
     \b
     Examples:

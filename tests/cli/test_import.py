@@ -101,8 +101,8 @@ def test_nothing_imported(mockllm, tmp_path):
     assert result.exit_code == 1
     first, second, others, total = result.output.splitlines()
     assert first == (
-        f"{folder}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, recording of nock or "
-        "httprr, event stream or fixture file of aimock"
+        f"{folder}/a.yaml -> skipped: it is no VCR cassette, HTTP archive, recording of nock, "
+        "httprr, mcp-recorder or mcp-vcr, event stream or fixture file of aimock"
     )
     assert "!!python/object:os.x, which names a Python object" in second
     assert others == "1 file of another kind was not read: 1 *.py (c.py)"

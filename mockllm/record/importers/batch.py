@@ -14,12 +14,12 @@ from shlex import quote
 from types import MappingProxyType
 from typing import TypeVar
 
-from mockllm.core.errors import UsageError, WireError
+from mockllm.core.errors import ScenarioError, UsageError, WireError
 from mockllm.core.text import quantity
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.tapes.captured import Captured
 from mockllm.play.tapes.socket_session import Recording, SocketSession
-from mockllm.record.importers import aimock
+from mockllm.record.importers import aimock, mcp
 from mockllm.record.importers.file_formats import (
     READERS,
     detect,
@@ -35,6 +35,7 @@ from mockllm.record.recording.drafting.matches import MatchRule
 from mockllm.record.recording.drafting.socket_drafts import exchanges_of
 from mockllm.record.recording.finding import not_found, player_of, recorded_before, sent_again
 from mockllm.record.recording.store.folder import Folder
+from mockllm.record.recording.store.mcp_documents import document_file, write_server
 from mockllm.record.redaction.credentials import masked_url
 from mockllm.record.redaction.placeholders import placeholder_kinds
 from mockllm.record.redaction.redact import Redactor
@@ -65,9 +66,11 @@ def with_progress(items: Sequence[_Item], what: str, progress: Progress) -> Iter
 
 
 _NO_KIND = (
-    "it is no VCR cassette, HTTP archive, recording of nock or httprr, event stream or fixture "
-    "file of aimock"
+    "it is no VCR cassette, HTTP archive, recording of nock, httprr, mcp-recorder or mcp-vcr, "
+    "event stream or fixture file of aimock"
 )
+
+_SERVER = "mcp:"
 
 _MOST_TOGETHER = 100
 """Exchanges that are written together: the disk is waited for once for all of them."""
@@ -104,6 +107,8 @@ class ImportResult:
         line = self.line
         if line.outcome == "skipped":
             return f"skipped: {self.details}"
+        if line.turn is None and line.scenario.startswith(_SERVER):
+            return f"MCP server {line.scenario.removeprefix(_SERVER)}"
         parts = [self.details] if self.details else []
         if line.not_found:
             parts.append(f"NOT FOUND AGAIN: {line.not_found}")
@@ -153,6 +158,7 @@ def import_files(
     batch.look_for(progress)
     for file in batch.fixtures:
         batch.write_fixtures(file)
+    batch.write_servers()
     return batch.results()
 
 
@@ -180,6 +186,8 @@ class _Batch:
         """The exchanges as they were recorded, with their secrets, by their sources."""
         self.root = Path()
         self.fixtures: list[ForeignFile] = []
+        self._servers: dict[tuple[str, str], list[mcp.McpExchange]] = {}
+        """Exchanges with MCP servers, by file and URL."""
         self._written: list[Draft] = []
 
     def read(self, path: Path, *, in_folder: bool) -> bool:
@@ -202,6 +210,9 @@ class _Batch:
             if kind == "aimock":
                 self.fixtures.append(file)
                 self._requests[str(path)] = ""
+            elif kind == "mcp":
+                for exchange in mcp.read(file):
+                    self._add_to_server((str(path), ""), exchange)
             elif kind == "flows":
                 archive = quote(str(path.with_suffix(".har")))
                 command = f"mitmdump -nr {quote(str(path))} --set hardump={archive}"
@@ -224,7 +235,25 @@ class _Batch:
         shown = _display_path(path, self.root)
         origin = Origin(self._group(path), self._redactor.text(stem), self._redactor.text(shown))
         for entry in entries:
+            if isinstance(entry, Captured):
+                key = str(path), entry.url
+                exchange = mcp.find(entry)
+                if exchange is None and key in self._servers:  # GET and DELETE of its session
+                    exchange = mcp.McpExchange(entry.source, entry.method, None)
+                if exchange is not None:
+                    self._add_to_server(key, exchange)
+                    continue
             self._add(entry, origin)
+
+    def _add_to_server(self, key: tuple[str, str], exchange: mcp.McpExchange) -> None:
+        kept = self._servers.setdefault(key, [])
+        if exchange.call is None:
+            reason = "it has no answer, or none that a document of an MCP server has"
+            unwanted = exchange.asked in ("GET", "DELETE") or "notifications/" in exchange.asked
+            self._skip(exchange.source, reason, exchange.asked, unwanted=unwanted)
+        else:
+            self._requests[exchange.source] = exchange.asked
+            kept.append(exchange)
 
     def _add(self, entry: Entry, origin: Origin) -> None:
         if isinstance(entry, Unread):
@@ -313,6 +342,31 @@ class _Batch:
         for draft in drafted:
             other = _same_match(draft.scenario, existing)
             self.write(draft if other is None else _skip_duplicate(draft, other))
+
+    def write_servers(self) -> None:
+        """Writes a document for each MCP server, of whose exchanges several files may have some."""
+        servers: dict[str, list[mcp.McpExchange]] = {}
+        for (path, _), exchanges in self._servers.items():
+            calls = [exchange.call for exchange in exchanges if exchange.call is not None]
+            name = mcp.server_name(calls, path_without_gz(Path(path)).stem)
+            servers.setdefault(self._redactor.text(name), []).extend(exchanges)
+        for name, exchanges in servers.items():
+            file, reason = document_file(name), ""
+            if (self._folder.path / file).exists():
+                reason = f"{file} is in the folder already"
+            elif exchanges:
+                calls = [exchange.call for exchange in exchanges if exchange.call is not None]
+                try:
+                    write_server(self._folder.path, name, calls, self._redactor)
+                except ScenarioError as error:
+                    reason = f"{file} could not be loaded: {error}"
+            for exchange in exchanges:
+                if reason:
+                    self._lines.append(Line(exchange.source, "skipped", reason))
+                else:
+                    self._lines.append(
+                        Line(exchange.source, "neutral", "", scenario=f"{_SERVER}{name}")
+                    )
 
     def results(self) -> list[ImportResult]:
         """A result for each exchange, in the order of the files."""

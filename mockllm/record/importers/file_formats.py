@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mockllm.core.text import quantity
-from mockllm.record.importers import har, httprr, nock, sse_dump, vcr
+from mockllm.record.importers import har, httprr, mcp, nock, sse_dump, vcr
 from mockllm.record.importers.foreign_files import ForeignFile
 from mockllm.record.importers.reading import Entry
 
-Kind = Literal["vcr", "har", "nock", "httprr", "flows", "sse", "aimock"]
+Kind = Literal["vcr", "har", "nock", "httprr", "flows", "sse", "aimock", "mcp"]
 
 READERS: dict[Kind, Callable[[ForeignFile], list[Entry]]] = {
     "vcr": vcr.read,
@@ -52,6 +52,8 @@ def detect(file: ForeignFile) -> Kind | None:
     if file.is_json:
         kind = _of_json(file.value)
         return kind or ("sse" if file.path.suffix in sse_dump.ENDINGS else None)
+    if mcp.TRANSCRIPT.search(data):
+        return "mcp"
     if _CASSETTE.search(data):
         return "vcr"
     return "har" if _ARCHIVE.search(data) else None
@@ -61,6 +63,8 @@ def _of_json(value: Any) -> Kind | None:
     match value:
         case {"log": {"entries": _}}:
             return "har"
+        case {"interactions": [{"type": _, "response_status": _}, *_]}:
+            return "mcp"
         case {"interactions": _} | {"http_interactions": _}:
             return "vcr"
         case {"request": {"method": _}, "response": {"status": _}}:

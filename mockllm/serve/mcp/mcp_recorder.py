@@ -6,11 +6,9 @@ streams that stay open are refused as by servers without them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 
@@ -32,14 +30,11 @@ from mockllm.play.mcp.rpc import (
 )
 from mockllm.play.replay.call import Answered
 from mockllm.play.replay.compilation.http_answer import CORS, bytes_answer, json_answer
-from mockllm.play.replay.loading import loads
 from mockllm.play.replay.sessions.exchange import Played
-from mockllm.record.recording.drafting.mcp_drafts import RecordedCall, draft_server
+from mockllm.record.recording.drafting.mcp_drafts import RecordedCall, messages_in
+from mockllm.record.recording.store.mcp_documents import document_file, write_server
 from mockllm.record.redaction.redact import Redactor
 from mockllm.record.redaction.rules import Rules
-from mockllm.record.redaction.scrub import scrub
-from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Scenario
 from mockllm.serve.mcp.http_answers import MCP
 
 _PATIENCE = 600
@@ -140,7 +135,7 @@ class McpRecorder:
         return Answered(json_answer(200, dict(answer), taken), played)
 
     def _keep(self, name: str, body: bytes, message: RpcMessage, data: bytes) -> None:
-        for answer in _answers(data):
+        for answer in messages_in(data):
             if answer.get("id") == message.id and ("result" in answer or "error" in answer):
                 self._calls[name].append((parse_object(body), answer))
 
@@ -153,23 +148,13 @@ class McpRecorder:
                 self._write(name, calls)
 
     def _write(self, name: str, calls: list[RecordedCall]) -> None:
-        server = draft_server(name, calls)
-        file = f"mcp-{name}.yaml"
-        data = dump(Scenario(f"mcp:{name}", (), server=server)).encode()
-        found = scrub({file: data}, self._redactor)
-        secrets = sum(len(one.findings) for one in found)
-        content = found[0].content if found else data
+        file = document_file(name)
         try:
-            if content is None:
-                raise ScenarioError([])
-            loads(content.decode())
+            written = write_server(self._folder, name, calls, self._redactor)
         except ScenarioError as error:
             self._report(f"{file} is not written, since it could not be loaded: {error}")
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / file).write_bytes(content)
-        hidden = f", {secrets} secrets hidden" if secrets else ""
-        self._report(f"{file}: {len(server.tools)} tools, {len(server.calls)} calls{hidden}")
+        self._report(f"{file}: {written}")
 
 
 def _no_answer(message: RpcMessage | None, operation: Operation, why: str) -> Answered:
@@ -183,15 +168,3 @@ def _message(body: bytes) -> RpcMessage | None:
         return read_message(body)
     except RpcProblem:
         return None
-
-
-def _answers(data: bytes) -> Iterator[dict[str, Any]]:
-    """The messages in the body of an answer: JSON, or events."""
-    lines = [line[5:] for line in data.splitlines() if line.startswith(b"data:")] or [data]
-    for line in lines:
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            yield value

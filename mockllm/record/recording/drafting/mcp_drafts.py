@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mockllm.core.jsontext import parse
@@ -28,6 +29,19 @@ from mockllm.scenario.schema_validation import violations
 
 RecordedCall = tuple[Mapping[str, Any], Mapping[str, Any]]
 """A request and its answer, as messages of JSON-RPC."""
+
+
+def messages_in(data: bytes) -> Iterator[dict[str, Any]]:
+    """The messages in the body of an answer: JSON, or events."""
+    lines = [line[5:] for line in data.splitlines() if line.startswith(b"data:")] or [data]
+    for line in lines:
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value
+
 
 _OF_REVISIONS = ("resultType", "ttlMs", "cacheScope", "_meta")
 """Fields of results that a revision has, or that differ from run to run."""
