@@ -240,7 +240,11 @@ def test_an_imported_cassette_exports_all_that_it_had(tmp_path):
     redactor = Redactor()
     for number, file in enumerate(sorted((CORPUS / "suite").rglob("*.yaml"))):
         results = import_files([file], Folder(tmp_path / str(number)))
-        skipped = {result.line.source for result in results if result.line.outcome == "skipped"}
+        skipped = {
+            result.line.source
+            for result in results
+            if result.line.outcome == "skipped" or result.line.scenario.startswith("mcp:")
+        }
         expected = [
             _facts(redactor.exchange(one))
             for one in vcr.read(ForeignFile(file))
@@ -248,6 +252,8 @@ def test_an_imported_cassette_exports_all_that_it_had(tmp_path):
         ]
         exported = []
         for scenario in load([tmp_path / str(number)]) if expected else ():
+            if scenario.server is not None:  # it has answers, and no exchanges
+                continue
             own = [_facts(exchange) for exchange in export.exchanges(scenario)]
             positions = [expected.index(one) for one in own]
             assert positions == sorted(positions), (file, scenario.name)

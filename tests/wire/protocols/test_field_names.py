@@ -53,7 +53,14 @@ def changed_fields(one, other, name=""):
 # Words of the neutral language, of the files of another program, and of people who write a scenario
 # in the words of an API.
 NEUTRAL = frozenset({"call_id", "response_id", "service_tier", "tool_name"})
-OTHER_FORMATS = ("aimock.py", "aimock_replies.py", "har.py", "advice.py", "operations.py")
+OTHER_FORMATS = (
+    "aimock.py",
+    "aimock_replies.py",
+    "har.py",
+    "advice.py",
+    "operations.py",
+    "mcp_drafts.py",
+)
 
 
 def specific_names() -> set[str]:
