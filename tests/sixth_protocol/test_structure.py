@@ -95,6 +95,7 @@ MAY_NAME = {
     "mockllm/record/importers/file_formats.py": "aimock's own format names services",
     "mockllm/scenario/reading/advice.py": "what people write in place of the name of an API",
     "mockllm/record/importers/export.py": "cassettes have lists of that name",
+    "mockllm/record/importers/mcp.py": "cassettes have lists of that name",
     "mockllm/record/importers/vcr.py": "cassettes have lists of that name",
     "pytest_plugin/mockllm_pytest/vcr_watch.py": "vcrpy's serialisers take a list of that name",
     "pytest_plugin/mockllm_pytest/sessions.py": "`openai_url` and its like are conveniences",
