@@ -8,20 +8,14 @@ cut. The table stands in `rules.yaml`; this module reads it, and the other table
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
-import yaml
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from mockllm.play.tables import read_table
 
 
-@cache
 def table(path: str, package: str = __package__) -> Any:
     """The value of a YAML file of the kit, by its path below a package."""
-    text = files(package).joinpath(path).read_bytes()
-    return yaml.load(text, _LOADER)  # noqa: S506 - a safe one
+    return read_table(path, package)
 
 
 _TABLE: Mapping[str, Any] = table("rules.yaml")

@@ -7,17 +7,11 @@ summary that mockllm wrote has a mark: what comes after it goes on at the turn o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
-from typing import Any
-
-import yaml
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from mockllm.play.tables import read_table
 
 _MARK = re.compile(r"\[mockllm turn ([0-9a-f]{40})\]")
 
@@ -121,22 +115,19 @@ def find_summary(request: Request) -> tuple[str, int] | None:
     return None
 
 
-@cache
-def _table() -> Mapping[str, Any]:
-    text = files(__package__).joinpath("auxiliary.yaml").read_bytes()
-    read: Mapping[str, Any] = yaml.load(text, _Loader)  # noqa: S506 - a safe one
-    return read
+_TABLE = "auxiliary.yaml"
 
 
 @cache
 def _requests() -> tuple[AuxiliaryRequest, ...]:
-    return tuple(AuxiliaryRequest(**row) for row in _table()["requests"])
+    rows = read_table(_TABLE, __package__)["requests"]
+    return tuple(AuxiliaryRequest(**row) for row in rows)
 
 
 @cache
 def _routes() -> tuple[AuxiliaryRoute, ...]:
     rows = []
-    for row in _table()["routes"]:
+    for row in read_table(_TABLE, __package__)["routes"]:
         method, path = row["route"].split()
         pattern = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))
         host = row.get("host", "")

@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from typing import Any
-
-import yaml
 
 from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from mockllm.play.tables import read_table
 
 _MOST_SEARCHED = 4096
 """Characters of a text in which an agent is recognised."""
@@ -32,7 +28,6 @@ class Agent:
 
     Args:
         name: as options and recordings have it.
-        title: for people.
         version: the newest in which any of this was seen.
         user_agent: what its header begins with.
         conversation: the headers that name the conversation of a request.
@@ -49,7 +44,6 @@ class Agent:
     """
 
     name: str
-    title: str
     version: str
     user_agent: str
     conversation: tuple[str, ...]
@@ -155,16 +149,14 @@ def has_failed(result: Message, agent: str) -> bool:
 @cache
 def known_agents() -> Mapping[str, Agent]:
     """The agents by their names."""
-    table = files(__package__).joinpath("agents.yaml").read_bytes()
-    read = yaml.load(table, _Loader)  # noqa: S506 - a safe one
-    return {name: _agent(name, fields) for name, fields in read.items()}
+    table = read_table("agents.yaml", __package__)
+    return {name: _agent(name, fields) for name, fields in table.items()}
 
 
 def _agent(name: str, fields: Mapping[str, Any]) -> Agent:
     quotes = fields.get("quotes")
     return Agent(
         name,
-        fields["title"],
         fields["user_agent"]["seen"],
         fields["user_agent"]["begins"],
         tuple(fields.get("conversation", {}).get("headers", ())),

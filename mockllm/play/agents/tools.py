@@ -1,4 +1,4 @@
-"""What a scenario does with a shell or a file, as a call of a tool that a request offers:
+"""Actions of a scenario with a shell or a file, as calls of a tool that a request offers:
 `tools.yaml`."""
 
 from __future__ import annotations
@@ -8,16 +8,13 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
-
-import yaml
 
 from mockllm.core.jsontext import compact
 from mockllm.core.record import record
+from mockllm.play.tables import read_table
 from mockllm.scenario.part_model import ACTION_NAME
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _VALUE = re.compile(r"\{(command|path|content|old|new)\}")
 
 
@@ -81,8 +78,6 @@ def _fill(text: str, values: Mapping[str, str], write: Callable[[str], str]) -> 
     return _VALUE.sub(lambda found: write(values[found[1]]), text)
 
 
-@cache
 def _table() -> Mapping[str, Any]:
-    text = files(__package__).joinpath("tools.yaml").read_bytes()
-    read: Mapping[str, Any] = yaml.load(text, _Loader)  # noqa: S506 - a safe one
-    return read
+    table: Mapping[str, Any] = read_table("tools.yaml", __package__)
+    return table
