@@ -11,7 +11,7 @@ from mockllm.core.errors import NoMatchError, UsageError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.core.text import display
-from mockllm.play.agents.agent_requests import as_agent_sent
+from mockllm.play.agents.agent_requests import read_request
 from mockllm.play.matching.conditions import first_problem, judged_match
 from mockllm.play.matching.index import SCENARIO_HEADER, named_scenario
 from mockllm.play.matching.mismatch import nearest_scenarios
@@ -122,8 +122,7 @@ class NoMatchRule:
         if error.code == "no_turn" and any(map(is_inline, self._player.served.by_name)):
             message = f"{error.message}\nFor a further turn: mockllm_session.reply(...)"
             raise NoMatchError(message, status=404, code="no_turn")
-        request = call.protocol.parse(parse_object(call.body), call.target, False)
-        request = as_agent_sent(request, call.headers)
+        request = read_request(call.protocol, parse_object(call.body), call.target, call.headers)
         names_one = named_scenario(self._player.served, request, call.headers)
         if error.code != "no_scenario" or names_one:
             raise error

@@ -26,7 +26,7 @@ from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Message, Request
 from mockllm.core.turn import Turn
-from mockllm.play.agents.agent_requests import as_agent_sent
+from mockllm.play.agents.agent_requests import read_request
 from mockllm.play.matching.conversation import (
     History,
     PlannedCall,
@@ -257,8 +257,8 @@ def _parse(exchange: Exchange) -> Request | None:
         if len(exchange.body) > LONGEST:
             # As the journal keeps large bodies: otherwise one text would differ between requests.
             body = shortened_value(body)
-        request = PROTOCOLS[exchange.played.api].parse(body, exchange.received.target, False)
-        return as_agent_sent(request, exchange.headers)
+        protocol = PROTOCOLS[exchange.played.api]
+        return read_request(protocol, body, exchange.received.target, exchange.headers)
     except (RequestError, RecursionError):  # the latter where it was nested too deeply
         return None
 

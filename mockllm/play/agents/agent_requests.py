@@ -1,12 +1,35 @@
-"""A request of a coding agent as it is matched, recorded and judged: with the words of its user."""
+"""A request as it is matched, recorded and judged: one of a coding agent with the words of its
+user."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
+from mockllm.core.http import Target
 from mockllm.core.request import Message, Request, Words, World
 from mockllm.play.agents.known_agents import Agent, agent_of
+from mockllm.wire.protocols.base import WireProtocol
+
+
+def read_request(
+    protocol: WireProtocol,
+    body: dict[str, Any],
+    target: Target,
+    headers: Mapping[str, str],
+    *,
+    strict: bool = False,
+) -> Request:
+    """The request in a body, as its agent sent it.
+
+    Args:
+        headers: with lower-case names.
+
+    Raises:
+        RequestError: the API refuses it.
+    """
+    return as_agent_sent(protocol.parse(body, target, strict), headers)
 
 
 def as_agent_sent(request: Request, headers: Mapping[str, str]) -> Request:

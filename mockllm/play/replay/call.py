@@ -12,7 +12,7 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
-from mockllm.play.agents.agent_requests import as_agent_sent
+from mockllm.play.agents.agent_requests import read_request
 from mockllm.play.replay.compilation.http_answer import HttpAnswer, error_answer
 from mockllm.play.replay.sessions.exchange import NOTHING, Played
 from mockllm.play.replay.sessions.session import Session
@@ -46,8 +46,7 @@ class ApiCall(NamedTuple):
     def request(self) -> Request | None:
         """The request for a model; None where that cannot be read."""
         try:
-            request = self.protocol.parse(parse_object(self.body), self.target, False)
-            return as_agent_sent(request, self.headers)
+            return read_request(self.protocol, parse_object(self.body), self.target, self.headers)
         except RequestError:
             return None
 

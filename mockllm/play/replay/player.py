@@ -15,7 +15,7 @@ from mockllm.core.errors import ExpectationError, NoMatchError, RequestError
 from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import OfferedTool, Request
-from mockllm.play.agents.agent_requests import as_agent_sent
+from mockllm.play.agents.agent_requests import read_request
 from mockllm.play.agents.auxiliary import auxiliary_request, find_summary
 from mockllm.play.agents.known_agents import agent_of, conversation_of
 from mockllm.play.matching.conversation import Selection, turn_at
@@ -226,12 +226,18 @@ class Player:
         spec, session = decision.spec, call.session
         if decision.auxiliary:
             answer = attempt_answer(self._replayer, decision, call.protocol, 1)
-            known = Played("auxiliary", answer.status, api=call.protocol.name)
-            request, conversation = decision.request, conversation_of(call.headers)
+            conversation = conversation_of(call.headers)
             if conversation:
                 count_auxiliary(session, conversation)
-            known = replace(known, model=request.model, stream=request.stream)
-            known = replace(known, auxiliary=decision.auxiliary, conversation=conversation)
+            known = Played(
+                "auxiliary",
+                answer.status,
+                api=call.protocol.name,
+                model=decision.request.model,
+                stream=decision.request.stream,
+                auxiliary=decision.auxiliary,
+                conversation=conversation,
+            )
             return Answered(answer, known)
         # Before anything is counted: `NotDoneError` starts the call again.
         recorded = None if decision.answered is not None else self._recording(decision, call)
@@ -422,8 +428,8 @@ class Player:
             RequestError: no scenario answers the request, or it is refused.
         """
         protocol = call.protocol
-        parsed = protocol.parse(parse_object(call.body), call.target, strict)
-        parsed = as_agent_sent(parsed, call.headers)
+        body = parse_object(call.body)
+        parsed = read_request(protocol, body, call.target, call.headers, strict=strict)
         if call.target.query:
             parsed = replace(parsed, query=call.target.query)
         if self.has_servers:

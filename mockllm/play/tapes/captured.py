@@ -33,7 +33,7 @@ from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import compact, json_bytes
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.play.agents.agent_requests import as_agent_sent
+from mockllm.play.agents.agent_requests import read_request
 from mockllm.scenario.model import Api
 from mockllm.wire.framing.content_coding import decompress
 from mockllm.wire.protocols import PROTOCOLS
@@ -193,8 +193,8 @@ def request_of(exchange: Captured, found: Detected) -> Request:
     body = json_object(exchange.request_body)
     if body is None:
         raise RequestError("the request is no JSON object")
-    request = protocol.parse(body, found.target, False)
-    return as_agent_sent(request, {name.lower(): value for name, value in exchange.request_headers})
+    headers = {name.lower(): value for name, value in exchange.request_headers}
+    return read_request(protocol, body, found.target, headers)
 
 
 # The file of a tape

@@ -18,7 +18,7 @@ from mockllm.core.http import NO_TARGET, Target, TimedBytes
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
 from mockllm.core.request import Message, OfferedTool, Request
-from mockllm.play.agents.agent_requests import as_agent_sent
+from mockllm.play.agents.agent_requests import read_request
 from mockllm.play.mcp.rpc import Operation
 from mockllm.play.replay.sessions.shortened_bodies import MAX_BODY, shortened_body
 from mockllm.wire.protocols import PROTOCOLS
@@ -470,8 +470,8 @@ class Exchange:
         if protocol is None or body is None:
             return None
         try:
-            request = protocol.parse(body, self.received.target or NO_TARGET, False)
-            return as_agent_sent(request, self.headers)
+            target = self.received.target or NO_TARGET
+            return read_request(protocol, body, target, self.headers)
         except RequestError:
             return None
 
