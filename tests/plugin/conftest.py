@@ -7,6 +7,7 @@ from __future__ import annotations
 # raised. So everything that the runs need is imported once, here.
 import httpcore  # noqa: F401 - see above
 import httpcore2  # noqa: F401 - see above
+import jsonschema  # noqa: F401 - see above
 import pytest
 import trustme  # noqa: F401 - see above
 

@@ -1,9 +1,5 @@
 """MCP servers in pytest: their URLs, their program, and the verdict on an agent with tools."""
 
-import pytest
-
-from tests.plugin.conftest import INI
-
 AGENT = """
 import json
 import httpx
@@ -54,30 +50,25 @@ def test_umbrella(mockllm_session):
 """
 
 
-@pytest.fixture(autouse=True)
-def _settings(pytester):
-    pytester.makeini(INI)
-
-
-def test_a_server_of_a_test_answers_and_is_judged(pytester):
+def test_a_server_of_a_test_answers_and_is_judged(project):
     """The server is a mapping, the replies call its tool, and the verdict covers both sides."""
-    pytester.makepyfile(agent=AGENT)
-    pytester.makepyfile(test_right=TEST.replace("SKIP", "False"))
-    pytester.runpytest().assert_outcomes(passed=1)
+    project.makepyfile(agent=AGENT)
+    project.makepyfile(test_right=TEST.replace("SKIP", "False"))
+    project.runpytest_inprocess().assert_outcomes(passed=1)
 
 
-def test_a_call_that_does_not_reach_its_tool_fails_the_test(pytester):
+def test_a_call_that_does_not_reach_its_tool_fails_the_test(project):
     """Although the agent's answer is right."""
-    pytester.makepyfile(agent=AGENT)
-    pytester.makepyfile(test_wrong=TEST.replace("SKIP", "True"))
-    result = pytester.runpytest()
+    project.makepyfile(agent=AGENT)
+    project.makepyfile(test_wrong=TEST.replace("SKIP", "True"))
+    result = project.runpytest_inprocess()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*call-reached-tool*never reached the server*"])
 
 
-def test_the_only_scenario_beside_a_server_answers_any_request(pytester):
+def test_the_only_scenario_beside_a_server_answers_any_request(project):
     """A server is no second conversation of the test."""
-    pytester.makepyfile(agent=AGENT)
+    project.makepyfile(agent=AGENT)
     replies = TEST.replace("SKIP", "False").replace(
         """    mockllm_session.reply(tool("weather.get_forecast", {"city": "Oslo"}, id="call_1"))
     mockllm_session.reply("Take an umbrella.")
@@ -88,5 +79,5 @@ def test_the_only_scenario_beside_a_server_answers_any_request(pytester):
     ]})
 """,
     )
-    pytester.makepyfile(test_alone=replies)
-    pytester.runpytest().assert_outcomes(passed=1)
+    project.makepyfile(test_alone=replies)
+    project.runpytest_inprocess().assert_outcomes(passed=1)
