@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
+from mockllm.cli.options.parameters import AGENT_NAMES
 from mockllm.cli.terminal.output import echo, write_bytes
 from mockllm.core.errors import UsageError
 
-_AGENTS = ("claude", "codex", "gemini", "opencode")
 _STDIO = "-stdio"
 """The end of the name of an agent that starts the program, in place of having a URL."""
 
@@ -26,7 +26,9 @@ _STDIO = "-stdio"
 @click.option("--session", metavar="NAME", help="The session that the calls belong to.")
 @click.option(
     "--config",
-    type=click.Choice([f"{agent}{end}" for agent in _AGENTS for end in ("", _STDIO)]),
+    type=click.Choice(
+        [f"{agent}{end}" for agent in AGENT_NAMES.split("|") for end in ("", _STDIO)]
+    ),
     help="Print what an agent's configuration has for the server: its URL, or this program.",
 )
 def mcp(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from mockllm.core.jsontext import compact
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.core.text import did_you_mean
@@ -33,9 +34,9 @@ from mockllm.play.mcp.rpc import (
     check_headers,
     error_of,
     notification,
+    operation_of,
     read_message,
     result_of,
-    revision_of,
 )
 from mockllm.play.mcp.tool_names import ToolNames, named_tools
 from mockllm.scenario.fault_model import Fault
@@ -135,28 +136,22 @@ class McpPlayer:
         """The answer to a POST to the server of a name."""
         server = self.servers.get(name)
         if server is None:
-            hint = did_you_mean(name, self.servers) or f"there are: {', '.join(self.servers)}"
+            hint = did_you_mean(name, self.servers, f"there are: {', '.join(self.servers)}")
             problem = f"there is no MCP server {name!r}; {hint}"
             last = error_of(None, RpcProblem(INVALID_REQUEST, problem))
-            return McpReply(Operation(name, ""), 404, (), (), last, "", 0, (), "unmatched", problem)
+            operation = Operation(name, "")
+            return McpReply(operation, 404, last=last, outcome="unmatched", problem=problem)
         operation, id = Operation(name, ""), None
         try:
             message = read_message(body)
             id = message.id
-            operation = Operation(
-                name,
-                message.method,
-                message.tool if message.method == "tools/call" else "",
-                revision=revision_of(message, headers),
-                client=message.client(headers),
-                call_id=message.call_id,
-            )
+            operation = operation_of(name, message, headers)
             return self._answer(server, message, operation, headers, count, find_open)
         except RpcProblem as problem:
             outcome = "played" if problem.code in _EXPECTED else "invalid"
             last = error_of(id, problem)
             return McpReply(
-                operation, problem.status, (), (), last, "", 0, (), outcome, problem.message
+                operation, problem.status, last=last, outcome=outcome, problem=problem.message
             )
 
     def _answer(
@@ -174,8 +169,7 @@ class McpPlayer:
         if revision and message.method != "initialize" and revision not in server.revisions:
             if message.method == "server/discover" and revision == STATELESS:
                 raise RpcProblem(NO_METHOD, "Method not found")
-            data = {"supported": list(server.revisions), "requested": revision}
-            raise RpcProblem(UNSUPPORTED_VERSION, "Unsupported protocol version", 400, data)
+            raise _version_error(server, revision)
         if revision == STATELESS:
             check_headers(message, headers)
         match message.method:
@@ -184,17 +178,16 @@ class McpPlayer:
             case "server/discover":
                 reply = McpReply(operation, last=result_of(message.id, self._discovery(server)))
             case "tools/list":
-                reply = McpReply(operation, last=result_of(message.id, self._tools(server, count)))
+                listed = {"tools": [_tool(tool) for tool in self.tools(server, count)]}
+                if revision == STATELESS:
+                    listed |= _UNCACHED
+                reply = McpReply(operation, last=_result(message, listed, revision))
             case "tools/call":
                 return self._call(server, message, operation, count, find_open)
             case "ping":
                 return McpReply(operation, last=_result(message, {}, revision))
             case _:
                 raise RpcProblem(NO_METHOD, f"Method not found: {message.method}")
-        if message.method == "tools/list" and reply.last is not None:
-            result = {**reply.last["result"], "ttlMs": 0, "cacheScope": "private"}
-            result = result if revision == STATELESS else reply.last["result"]
-            reply = replace(reply, last=_result(message, result, revision))
         return self._strike(server, message, reply, count)
 
     def _initialize(
@@ -202,8 +195,7 @@ class McpPlayer:
     ) -> McpReply:
         spoken = [one for one in server.revisions if one != STATELESS]
         if not spoken:
-            data = {"supported": list(server.revisions), "requested": operation.revision}
-            raise RpcProblem(UNSUPPORTED_VERSION, "Unsupported protocol version", 400, data)
+            raise _version_error(server, operation.revision)
         revision = operation.revision if operation.revision in spoken else spoken[0]
         tools = {"listChanged": True} if server.name in self._changing else {}
         result = {
@@ -225,8 +217,7 @@ class McpPlayer:
             "supportedVersions": list(server.revisions),
             "capabilities": {"tools": {}},
             **_instructions(server),
-            "ttlMs": 0,
-            "cacheScope": "private",
+            **_UNCACHED,
             "_meta": {f"{META}serverInfo": _info(server)},
         }
 
@@ -236,9 +227,6 @@ class McpPlayer:
             return server.tools
         number = count(f"mcp tools {server.name}", 0)
         return self._changes[number - 1] if number else server.tools
-
-    def _tools(self, server: McpServer, count: Count) -> Json:
-        return {"tools": [_tool(tool) for tool in self.tools(server, count)]}
 
     # Faults of lists and connections
 
@@ -289,43 +277,8 @@ class McpPlayer:
         if answer.tools is not None:
             key, changed = f"mcp tools {server.name}", self._changes.index(answer.tools) + 1
             count(key, changed - count(key, 0))
-        reply = self._reply(server, message, operation, answer, entry)
+        reply = _reply(message, operation, answer, entry)
         return _with_failure(replace(reply, after=entry.ttft), entry, number)
-
-    def _reply(
-        self,
-        server: McpServer,
-        message: RpcMessage,
-        operation: Operation,
-        answer: McpAnswer,
-        entry: McpEntry,
-    ) -> McpReply:
-        revision, id = operation.revision, message.id
-        if answer.rpc_error is not None:
-            own = answer.rpc_error
-            last = error_of(id, RpcProblem(own.code, own.message, data=own.data))
-        elif any(fault.name == "schema" for fault in entry.fault) and answer.json:
-            broken = replace(answer, json=dict.fromkeys(answer.json))
-            last = _result(message, result(broken), revision)
-        elif answer.ask is not None and revision == STATELESS:
-            asked = {"resultType": "input_required", "requestState": answer.ask.state}
-            last = result_of(id, asked)
-        else:
-            last = _result(message, result(answer), revision)
-        messages: list[Json] = []
-        token = message.meta.get("progressToken")
-        if token is not None:
-            total = len(answer.progress)
-            for number, text in enumerate(answer.progress, 1):
-                shown = {"progressToken": token, "progress": number, "total": total}
-                messages.append(notification("notifications/progress", shown | {"message": text}))
-        if answer.tools is not None and revision != STATELESS:
-            messages.append(notification("notifications/tools/list_changed"))
-        event_id = ""
-        if answer.resumed and revision != STATELESS:
-            place = [operation.scenario, operation.entry, operation.answer, id]
-            event_id = base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
-        return McpReply(operation, messages=tuple(messages), last=last, event_id=event_id)
 
     def resume(self, name: str, headers: Mapping[str, str]) -> McpReply | None:
         """The rest of a stream that a GET asks for; None where it asks for none of ours."""
@@ -382,8 +335,16 @@ class McpPlayer:
         return f"Nothing answers {_display(server, message)}. Nearest: {where}: {problem}."
 
 
+_UNCACHED: Json = {"ttlMs": 0, "cacheScope": "private"}
+"""Fields of the stateless revision: what is asked for again is answered again."""
+
 _EXPECTED = (NO_METHOD, UNSUPPORTED_VERSION)
 """The errors by which clients find out what a server can do: no mistakes."""
+
+
+def _version_error(server: McpServer, revision: str) -> RpcProblem:
+    data = {"supported": list(server.revisions), "requested": revision}
+    return RpcProblem(UNSUPPORTED_VERSION, "Unsupported protocol version", 400, data)
 
 
 def _with_calls(servers: Mapping[str, McpServer], scenarios: Iterable[Scenario]) -> list[McpServer]:
@@ -408,12 +369,7 @@ def _mismatch(found: _Found, arguments: Mapping[str, Any]) -> str | None:
 
 
 def _display(server: McpServer, message: RpcMessage) -> str:
-    return f"{server.name}.{message.tool}({compact_json(message.arguments)})"
-
-
-def compact_json(value: Any) -> str:
-    """The JSON text of a value, without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"{server.name}.{message.tool}({compact(message.arguments)})"
 
 
 def _try(found: _Found, count: Count) -> tuple[int, McpEntry, McpAnswer | None]:
@@ -435,6 +391,37 @@ def _answer_numbers(answers: Sequence[McpAnswer], revision: str) -> list[int]:
     asking = revision == STATELESS
     numbers = [n for n, answer in enumerate(answers) if asking or answer.ask is None]
     return numbers or list(range(len(answers)))
+
+
+def _reply(
+    message: RpcMessage, operation: Operation, answer: McpAnswer, entry: McpEntry
+) -> McpReply:
+    revision, id = operation.revision, message.id
+    if answer.rpc_error is not None:
+        own = answer.rpc_error
+        last = error_of(id, RpcProblem(own.code, own.message, data=own.data))
+    elif any(fault.name == "schema" for fault in entry.fault) and answer.json:
+        broken = replace(answer, json=dict.fromkeys(answer.json))
+        last = _result(message, result(broken), revision)
+    elif answer.ask is not None and revision == STATELESS:
+        asked = {"resultType": "input_required", "requestState": answer.ask.state}
+        last = result_of(id, asked)
+    else:
+        last = _result(message, result(answer), revision)
+    messages: list[Json] = []
+    token = message.meta.get("progressToken")
+    if token is not None:
+        total = len(answer.progress)
+        for number, text in enumerate(answer.progress, 1):
+            shown = {"progressToken": token, "progress": number, "total": total}
+            messages.append(notification("notifications/progress", shown | {"message": text}))
+    if answer.tools is not None and revision != STATELESS:
+        messages.append(notification("notifications/tools/list_changed"))
+    event_id = ""
+    if answer.resumed and revision != STATELESS:
+        place = [operation.scenario, operation.entry, operation.answer, id]
+        event_id = base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+    return McpReply(operation, messages=tuple(messages), last=last, event_id=event_id)
 
 
 def _with_failure(reply: McpReply, entry: McpEntry, number: int) -> McpReply:
@@ -470,7 +457,7 @@ def result(answer: McpAnswer) -> Json:
         return dict(answer.raw)
     content = [_text(text) for text in answer.texts]
     if answer.json is not None and not content:
-        content.append(_text(compact_json(answer.json)))
+        content.append(_text(compact(answer.json)))
     for kind, media in (("image", answer.image), ("audio", answer.audio)):
         if media is not None:
             data = base64.b64encode(media.data).decode()

@@ -25,8 +25,8 @@ STDIO_HEADER = "x-mockllm-stdio"
 """Of requests of the stdio bridge, and of the answers in which it has to do something."""
 
 RECORDED, ANSWER = "recorded", "x-mockllm-answer"
-"""What the header has where the bridge runs a program and hands its exchanges to a recorder: a
-message of the client, with the program's answer in a field of it."""
+"""The value of the header where the bridge runs a program and hands its exchanges to a recorder;
+and the field of a client's message that has the program's answer."""
 
 CALL_IDS = ("claudecode/toolUseId", "callId")
 """The fields of `_meta` in which Claude Code and Codex name the call of the model."""
@@ -143,6 +143,18 @@ def revision_of(message: RpcMessage, headers: Mapping[str, str]) -> str:
     elif message.method == "server/discover" and not stated:
         return STATELESS
     return stated if isinstance(stated, str) else ""
+
+
+def operation_of(server: str, message: RpcMessage, headers: Mapping[str, str]) -> Operation:
+    """The journal's entry of a message, before it has an answer."""
+    return Operation(
+        server,
+        message.method,
+        message.tool if message.method == "tools/call" else "",
+        revision=revision_of(message, headers),
+        client=message.client(headers),
+        call_id=message.call_id,
+    )
 
 
 def check_headers(message: RpcMessage, headers: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -183,15 +184,9 @@ def server(node: Node, findings: Findings) -> m.Scenario:
     """The server of a document, as a scenario without turns."""
     values = readable_fields(node, findings, _SERVER) or {}
     name, description = values.pop("mcp", ""), values.pop("description", "")
-    made = McpServer(name, **values)
-    calls = tuple(_of_server(entry, name) for entry in made.calls)
-    made = McpServer(name, made.tools, made.instructions, made.revisions, calls)
+    calls = tuple(replace(entry, server=name) for entry in values.pop("calls", ()))
+    made = McpServer(name, calls=calls, **values)
     return m.Scenario(f"mcp:{name}", (), description=description, server=made)
-
-
-def _of_server(entry: McpEntry, name: str) -> McpEntry:
-    values = {field: getattr(entry, field) for field in entry.__dataclass_fields__}
-    return McpEntry(**(values | {"server": name}))
 
 
 # Rules between values

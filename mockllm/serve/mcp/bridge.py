@@ -28,6 +28,7 @@ from mockllm.play.mcp.rpc import (
     RECORDED,
     STDIO_HEADER,
     VERSION_HEADER,
+    mapping,
 )
 
 _PATIENCE = 600
@@ -145,8 +146,7 @@ class Bridge:
                 program.stdin.write(line)
                 program.stdin.flush()
                 if message.get("method") == "notifications/cancelled":
-                    params = message.get("params")
-                    id = params.get("requestId") if isinstance(params, dict) else None
+                    id = mapping(message.get("params")).get("requestId")
                     given_up = asked.pop(repr(id), None)
                     if given_up is not None:
                         self._report_exchange(given_up, None)
@@ -190,12 +190,11 @@ def _headers(line: bytes) -> dict[str, str]:
         STDIO_HEADER: "1",
     }
     message = _parse(line)
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    version = meta.get(f"{META}protocolVersion") if isinstance(meta, dict) else None
+    params = mapping(message.get("params"))
+    version = mapping(params.get("_meta")).get(f"{META}protocolVersion")
     if isinstance(version, str):
         headers |= {VERSION_HEADER: version, METHOD_HEADER: str(message.get("method"))}
-        name = params.get("name") if isinstance(params, dict) else None
+        name = params.get("name")
         if isinstance(name, str) and name.isascii():
             headers[NAME_HEADER] = name
     return headers

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mockllm.core.events import Frame
@@ -69,10 +70,7 @@ def answer(
         return _plain(405, Operation(name, "GET")) if rest is None else _encode(rest, player)
     if method != "POST":
         return _plain(405, Operation(name, method))
-
-    def find_open(names: Sequence[str], tool: str, arguments: Mapping[str, Any]) -> Sequence[str]:
-        return open_scenarios(player, session, names, tool, arguments)
-
+    find_open = partial(open_scenarios, player, session)
     reply = mcp.answer(name, body, headers, session.add_to, find_open)
     answered = _encode(reply, player)
     if not reply.faults:

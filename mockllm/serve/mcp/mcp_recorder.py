@@ -25,8 +25,8 @@ from mockllm.play.mcp.rpc import (
     RpcProblem,
     error_of,
     mapping,
+    operation_of,
     read_message,
-    revision_of,
 )
 from mockllm.play.replay.call import Answered
 from mockllm.play.replay.compilation.http_answer import CORS, bytes_answer, json_answer
@@ -77,12 +77,7 @@ class McpRecorder:
         message = _message(body)
         operation = Operation(name, method)
         if message is not None:
-            tool = message.tool if message.method == "tools/call" else ""
-            revision, client = revision_of(message, headers), message.client(headers)
-            operation = Operation(
-                name, message.method, tool, revision=revision, client=client,
-                call_id=message.call_id,
-            )  # fmt: skip
+            operation = operation_of(name, message, headers)
         if self.urls[name] == PROGRAM:
             return self._take(name, headers, body, message, operation)
         played = Played("forwarded", 405, api=MCP, mcp=operation)

@@ -22,7 +22,6 @@ from mockllm.play.replay.compilation.http_answer import error_at
 from mockllm.play.replay.sessions.exchange import NOTHING, Played
 from mockllm.play.replay.sessions.session import Session
 from mockllm.play.replay.sessions.shared_session import SharedSession, StateNotReadError
-from mockllm.serve.mcp import http_answers
 from mockllm.serve.server.failures import failure, too_deep
 from mockllm.serve.server.http.access import ControlAccess
 from mockllm.serve.server.http.request_reading import Arrival, opens_websocket
@@ -115,6 +114,8 @@ class Answers:
 
     async def _answer_server(self, context: RequestContext) -> Answered | None:
         """The answer of an MCP server; None where the path is of none."""
+        from mockllm.serve.mcp import http_answers  # few scenarios have some
+
         arrival, player = context.arrival, context.player
         name = http_answers.server_in(arrival.path)
         if name is None or self._sources.plain.has(player, arrival, context.endpoint):

@@ -8,7 +8,7 @@ it; by equal arguments between the stream and the result; and what is left, by t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,7 +52,7 @@ class ToolRun:
 
     @property
     def failures(self) -> int:
-        """How many of its tries failed and were followed by another one."""
+        """The number of its tries that failed and were followed by another one."""
         return sum(map(_has_failed, self.tries[:-1], self.operations[:-1]))
 
     @property
@@ -119,7 +119,7 @@ class ToolTraffic:
         self.names = ToolNames(self.servers.values())
         self.lists: list[tuple[Exchange, str, tuple[McpTool, ...]]] = []
         self.cancelled: dict[tuple[str, object], list[float]] = {}
-        self.runs = list(self._read(record)) if self.servers else []
+        self.runs = self._read(record) if self.servers else []
         self.calls = self._calls(record) if self.servers else []
         self.unasked: list[ToolRun] = []
         self._pair()
@@ -144,7 +144,7 @@ class ToolTraffic:
         answers = entries[operation.entry].answers
         return answers[operation.answer] if operation.answer < len(answers) else None
 
-    def _read(self, record: JudgedSession) -> Iterator[ToolRun]:
+    def _read(self, record: JudgedSession) -> list[ToolRun]:
         runs: list[ToolRun] = []
         changed: dict[str, tuple[McpTool, ...]] = {}
         for exchange in record.journal:
@@ -177,7 +177,7 @@ class ToolTraffic:
                 answer = self.answer(before or run)
                 if answer is not None and answer.tools is not None:
                     changed[server.name] = answer.tools
-        return iter(runs)
+        return runs
 
     def _calls(self, record: JudgedSession) -> list[ModelCall]:
         calls: dict[tuple[str, int, str], ModelCall] = {}

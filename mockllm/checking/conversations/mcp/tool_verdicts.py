@@ -24,9 +24,8 @@ from mockllm.checking.conversations.session_history import (
     Violations,
     violation,
 )
-from mockllm.core.jsontext import parse
+from mockllm.core.jsontext import compact, parse
 from mockllm.core.request import Message, OfferedTool, Parameters
-from mockllm.play.mcp.operations import compact_json
 from mockllm.play.mcp.rpc import mapping
 from mockllm.play.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.mcp_model import McpAnswer, McpServer, McpTool, server_and_tool
@@ -36,7 +35,7 @@ _LONG = 4096
 """A longer text, in characters, may be shortened on purpose: clients write it to files."""
 
 _LEVELS = 3
-"""How deep JSON texts are opened that stand in texts."""
+"""The depth to which JSON texts are opened that stand in texts."""
 
 
 def tools_judged(record: JudgedSession) -> Violations:
@@ -56,9 +55,9 @@ def tools_judged(record: JudgedSession) -> Violations:
 
 
 def _call_reached(call: ModelCall) -> Violations:
-    shown = f"{call.tool}({compact_json(call.arguments)})"
+    shown = f"{call.tool}({compact(call.arguments)})"
     if call.changed is not None:
-        sent = compact_json(call.changed.arguments)
+        sent = compact(call.changed.arguments)
         yield violation("call-changed", call.changed.first, call=shown, sent=sent)
     elif call.results and not call.runs:
         step, result = call.results[0]
@@ -98,7 +97,7 @@ def _calls_unasked(traffic: ToolTraffic) -> Violations:
         if again is not None and not (run.call_id and run.call_id != again.call.id):
             yield violation("call-made-again", run.first, call=run.tool, id=again.call.id)
         else:
-            shown = f"{run.tool}({compact_json(run.arguments)})"
+            shown = f"{run.tool}({compact(run.arguments)})"
             yield violation("call-without-model", run.first, call=shown)
 
 
@@ -119,7 +118,7 @@ def _tries_right(traffic: ToolTraffic) -> Violations:
         if call.runs and call.changed is not None:
             last, again = call.runs[-1].last, call.changed
             if last.number < again.first.number:
-                sent = compact_json(again.arguments)
+                sent = compact(again.arguments)
                 values = {"call": call.tool, "number": last.number, "sent": sent}
                 yield violation("tool-retry-altered", again.first, **values)
 
@@ -197,7 +196,7 @@ def _missing_result(
             ids = {"id": call.call.id, "other": other.call.id}
             yield violation("result-of-other-call", step, **ids)
             return
-    text = next(iter(answer.texts), compact_json(answer.json))
+    text = next(iter(answer.texts), compact(answer.json))
     if len(text) > _LONG:
         yield violation("result-shortened", step, id=call.call.id, size=len(text))
     elif answer.error is not None:

@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mockllm.core.jsontext import parse
-from mockllm.play.mcp.operations import compact_json, result
+from mockllm.core.jsontext import compact, parse
+from mockllm.play.mcp.operations import result
 from mockllm.play.mcp.rpc import mapping
 from mockllm.scenario.mcp_model import (
     McpAnswer,
@@ -64,7 +64,7 @@ def draft_server(name: str, calls: Iterable[RecordedCall]) -> McpServer:
                 tools |= {tool.name: tool for tool in map(_tool, given["tools"])}
             case "tools/call":
                 arguments = mapping(params.get("arguments"))
-                key = str(params.get("name")), compact_json(arguments)
+                key = str(params.get("name")), compact(arguments)
                 answered.setdefault(key, (arguments, []))[1].append(answer)
     entries = []
     for (tool, _), (arguments, answers) in answered.items():
@@ -145,7 +145,7 @@ def _of_parts(stated: Mapping[str, Any]) -> McpAnswer | None:
     if stated.get("isError") is True:
         return None if others or json or len(texts) != 1 else McpAnswer(error=texts[0])
     if json is not None and len(texts) == 1 and _is_json(texts[0], json):
-        texts = [] if texts[0] == compact_json(json) else texts
+        texts = [] if texts[0] == compact(json) else texts
     return McpAnswer(text=tuple(texts), json=json, **others)
 
 
