@@ -32,6 +32,7 @@ from mockllm.record.importers.reading import Entry, Unread
 from mockllm.record.recording.drafting.draft import Draft, Line, Origin
 from mockllm.record.recording.drafting.drafts import Drafting
 from mockllm.record.recording.drafting.matches import MatchRule
+from mockllm.record.recording.drafting.mcp_drafts import RecordedCall
 from mockllm.record.recording.drafting.socket_drafts import exchanges_of
 from mockllm.record.recording.finding import not_found, player_of, recorded_before, sent_again
 from mockllm.record.recording.store.folder import Folder
@@ -186,8 +187,8 @@ class _Batch:
         """The exchanges as they were recorded, with their secrets, by their sources."""
         self.root = Path()
         self.fixtures: list[ForeignFile] = []
-        self._servers: dict[tuple[str, str], list[mcp.McpExchange]] = {}
-        """Exchanges with MCP servers, by file and URL."""
+        self._servers: dict[tuple[str, str], dict[str, RecordedCall]] = {}
+        """Exchanges with MCP servers, by file and URL, and by their sources."""
         self._written: list[Draft] = []
 
     def read(self, path: Path, *, in_folder: bool) -> bool:
@@ -246,14 +247,14 @@ class _Batch:
             self._add(entry, origin)
 
     def _add_to_server(self, key: tuple[str, str], exchange: mcp.McpExchange) -> None:
-        kept = self._servers.setdefault(key, [])
+        kept = self._servers.setdefault(key, {})
         if exchange.call is None:
             reason = "it has no answer, or none that a document of an MCP server has"
             unwanted = exchange.asked in ("GET", "DELETE") or "notifications/" in exchange.asked
             self._skip(exchange.source, reason, exchange.asked, unwanted=unwanted)
         else:
             self._requests[exchange.source] = exchange.asked
-            kept.append(exchange)
+            kept[exchange.source] = exchange.call
 
     def _add(self, entry: Entry, origin: Origin) -> None:
         if isinstance(entry, Unread):
@@ -345,28 +346,24 @@ class _Batch:
 
     def write_servers(self) -> None:
         """Writes a document for each MCP server, of whose exchanges several files may have some."""
-        servers: dict[str, list[mcp.McpExchange]] = {}
-        for (path, _), exchanges in self._servers.items():
-            calls = [exchange.call for exchange in exchanges if exchange.call is not None]
-            name = mcp.server_name(calls, path_without_gz(Path(path)).stem)
-            servers.setdefault(self._redactor.text(name), []).extend(exchanges)
-        for name, exchanges in servers.items():
+        servers: dict[str, dict[str, RecordedCall]] = {}
+        for (path, _), calls in self._servers.items():
+            name = mcp.server_name(calls.values(), path_without_gz(Path(path)).stem)
+            servers.setdefault(self._redactor.text(name), {}).update(calls)
+        for name, calls in servers.items():
             file, reason = document_file(name), ""
             if (self._folder.path / file).exists():
                 reason = f"{file} is in the folder already"
-            elif exchanges:
-                calls = [exchange.call for exchange in exchanges if exchange.call is not None]
+            elif calls:
                 try:
-                    write_server(self._folder.path, name, calls, self._redactor)
+                    write_server(self._folder.path, name, calls.values(), self._redactor)
                 except ScenarioError as error:
                     reason = f"{file} could not be loaded: {error}"
-            for exchange in exchanges:
+            for source in calls:
                 if reason:
-                    self._lines.append(Line(exchange.source, "skipped", reason))
+                    self._lines.append(Line(source, "skipped", reason))
                 else:
-                    self._lines.append(
-                        Line(exchange.source, "neutral", "", scenario=f"{_SERVER}{name}")
-                    )
+                    self._lines.append(Line(source, "neutral", "", scenario=f"{_SERVER}{name}"))
 
     def results(self) -> list[ImportResult]:
         """A result for each exchange, in the order of the files."""

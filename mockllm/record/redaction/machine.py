@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from mockllm.core.errors import MockLLMError
 from mockllm.core.patterns import TimedPattern
-from mockllm.core.request import FILLED, WORLD, World
+from mockllm.core.request import FILLED, WORLD, Request, World
 from mockllm.play.tapes.captured import Captured, detect_api, request_of
 from mockllm.record.redaction.find.bodies import Edit
 from mockllm.record.redaction.find.finder import Finder
@@ -31,12 +31,12 @@ class _Nothing(Detector):
         yield from ()
 
 
-def machine_of(plain: Captured) -> World | None:
-    """What the agent that sent an exchange says of its machine; None for any other client."""
+def model_request(plain: Captured) -> Request | None:
+    """The request of an exchange for an answer of a model; None for any other."""
     found = detect_api(plain)
     if found.protocol is not None:
         with suppress(MockLLMError, RecursionError):
-            return request_of(plain, found).world
+            return request_of(plain, found)
     return None
 
 

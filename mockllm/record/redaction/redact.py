@@ -12,7 +12,6 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from mockllm.core.errors import MockLLMError
 from mockllm.core.request import Request
 from mockllm.play.matching.fingerprint import (
     MAX_STRINGS,
@@ -23,7 +22,7 @@ from mockllm.play.matching.fingerprint import (
 )
 from mockllm.play.matching.hidden import HIDDEN_SEGMENT, body_text, hidden_tag, values_of_parameters
 from mockllm.play.matching.route_selection import RouteRequest, hidden_value_at, normal_path
-from mockllm.play.tapes.captured import Captured, detect_api, request_of
+from mockllm.play.tapes.captured import Captured
 from mockllm.play.tapes.socket_session import (
     Recording,
     SocketMessage,
@@ -46,7 +45,7 @@ from mockllm.record.redaction.find.bodies import (
 )
 from mockllm.record.redaction.find.finder import Finder
 from mockllm.record.redaction.find.patterns import Detector
-from mockllm.record.redaction.machine import answer_edits, machine_of, request_edits
+from mockllm.record.redaction.machine import answer_edits, model_request, request_edits
 from mockllm.record.redaction.placeholders import (
     Placeholders,
     edits,
@@ -276,16 +275,13 @@ def _put(kept: dict[str, Placeholders], ids: Iterable[str], placeholders: Placeh
 def _conversation_of(plain: Captured) -> tuple[str, bool]:
     """A digest of the first message of a request, "" for no request for a model; and whether there
     are turns of the model after it."""
-    found = detect_api(plain)
-    if found.protocol is None:
+    request = model_request(plain)
+    if request is None:
         return "", False
-    try:
-        messages = request_of(plain, found).messages
-    except (MockLLMError, RecursionError):
-        return "", False
-    first = next((message.text for message in messages if message.role == "user"), "")
+    first = next((message.text for message in request.messages if message.role == "user"), "")
     digest = blake2b(first.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return f"{found.protocol.name} {digest}", any(each.role == "assistant" for each in messages)
+    goes_on = any(message.role == "assistant" for message in request.messages)
+    return f"{request.api} {digest}", goes_on
 
 
 def _stored_answers() -> list[StoredAnswers]:
@@ -308,9 +304,10 @@ def _continued_ids(body: bytes) -> list[str]:
 def _without_machine(captured: Captured) -> Captured:
     """An exchange of a coding agent with placeholders for its machine."""
     plain = captured.plain().plain_request()
-    world = machine_of(plain)
-    if world is None:
+    request = model_request(plain)
+    if request is None or request.world is None:
         return captured
+    world = request.world
     bodies = body_of(plain.request_body), body_of(plain.body)
     sent, got = request_edits(bodies[0].text, world), answer_edits(bodies[1].text, world)
     if sent:

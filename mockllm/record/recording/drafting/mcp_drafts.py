@@ -26,6 +26,7 @@ from mockllm.scenario.mcp_model import (
 )
 from mockllm.scenario.part_model import MediaSource
 from mockllm.scenario.schema_validation import violations
+from mockllm.wire.framing import sse
 
 RecordedCall = tuple[Mapping[str, Any], Mapping[str, Any]]
 """A request and its answer, as messages of JSON-RPC."""
@@ -33,10 +34,10 @@ RecordedCall = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 def messages_in(data: bytes) -> Iterator[dict[str, Any]]:
     """The messages in the body of an answer: JSON, or events."""
-    lines = [line[5:] for line in data.splitlines() if line.startswith(b"data:")] or [data]
-    for line in lines:
+    events = [frame.data for frame in sse.decode(data + b"\n\n") if frame.data]
+    for text in events or (data,):
         try:
-            value = json.loads(line)
+            value = json.loads(text)
         except ValueError:
             continue
         if isinstance(value, dict):

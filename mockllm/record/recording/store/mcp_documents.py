@@ -8,6 +8,7 @@ from pathlib import Path
 from mockllm.core.errors import ScenarioError
 from mockllm.play.replay.loading import loads
 from mockllm.record.recording.drafting.mcp_drafts import RecordedCall, draft_server
+from mockllm.record.recording.store.locks import put
 from mockllm.record.redaction.redact import Redactor
 from mockllm.record.redaction.scrub import scrub
 from mockllm.scenario.dump import dump
@@ -35,6 +36,6 @@ def write_server(folder: Path, name: str, calls: Iterable[RecordedCall], redacto
         raise ScenarioError([])
     loads(content.decode())
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / file).write_bytes(content)
+    put(folder / file, content)
     hidden = f", {secrets} secrets hidden" if secrets else ""
     return f"{len(server.tools)} tools, {len(server.calls)} calls{hidden}"
