@@ -182,8 +182,7 @@ def measure(name: str, fault: str) -> dict[str, Any]:
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work,
     ):
         led = {**client_environment(base_urls(server.url)), "MOCKLLM_URL": server.url}
-        environment = {**os.environ, "PATH": f"{INSTALLED}{os.pathsep}{os.environ['PATH']}"}
-        command = prepare(name, [PROMPT], Path(home), led, environment)
+        command = prepare(name, [PROMPT], Path(home), led, _environment())
         begun = time.monotonic()
         ended = run_agent(command, Path(work), LIMIT)
         seconds = time.monotonic() - begun
@@ -206,6 +205,11 @@ def measure(name: str, fault: str) -> dict[str, Any]:
     }
 
 
+def _environment() -> dict[str, str]:
+    """The variables of this process, with the installed agents on PATH."""
+    return {**os.environ, "PATH": f"{INSTALLED}{os.pathsep}{os.environ['PATH']}"}
+
+
 def _end_of(text: str) -> list[str]:
     """The last lines that say something, without what is of one run."""
     lines = [re.sub(r"\x1b\[[0-9;]*m|/tmp/[\w./-]+", "", line).strip() for line in text.split("\n")]
@@ -220,9 +224,8 @@ def measured() -> dict[str, Any]:
 
 def _measure_all(name: str, faults: Sequence[str]) -> dict[str, Any]:
     words = [INSTALLED / table("agents.yaml", "mockllm.conformance.agents")[name]["words"][0]]
-    environment = {**os.environ, "PATH": f"{INSTALLED}{os.pathsep}{os.environ['PATH']}"}
     shown = subprocess.run(
-        [*words, "--version"], env=environment, capture_output=True, text=True, check=True
+        [*words, "--version"], env=_environment(), capture_output=True, text=True, check=True
     ).stdout
     version = re.search(r"\d+\.\d+\.\d+", shown)
     assert version is not None, shown
@@ -234,7 +237,7 @@ def _measure_all(name: str, faults: Sequence[str]) -> dict[str, Any]:
 
 
 def cell(outcome: Mapping[str, Any]) -> str:
-    """What an agent does, as the text of a cell; bold is what a test has to look out for."""
+    """The text of a cell: the behaviour of an agent; bold is what a test has to look out for."""
     count = outcome["requests"]
     # Before the last request of an agent that got through, its tool ran.
     pauses = outcome["pauses"][:-1] if outcome["done"] else outcome["pauses"]

@@ -275,7 +275,7 @@ def _mark_ignored(found: re.Match[str]) -> str:
 
 
 _JSON_VALUE = re.compile(r"[\d.]+|true|false")
-"""What may stand in JSON without quotes: what replaces it may, too."""
+"""Texts that stand in JSON without quotes: what replaces one has to, too."""
 
 
 @record

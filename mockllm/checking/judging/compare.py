@@ -38,8 +38,8 @@ from mockllm.checking.rules import Verdict
 from mockllm.play.quirks.base import Right
 
 CLEAR_ERROR = "a clear error"
-"""What is accepted in place of an answer. The error is all of the outcome: that it has no place for
-values of the answer is no reason not to judge the case."""
+"""The other outcome that is accepted in place of an answer. The error is all of it: that it has no
+place for values of the answer is no reason not to judge the case."""
 
 
 @dataclass(frozen=True, slots=True)

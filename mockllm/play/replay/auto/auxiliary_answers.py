@@ -25,6 +25,7 @@ def select_beside(
     """
 
     def names(scenario: Scenario) -> bool:
+        """Whether a scenario that answers the request means it."""
         match = scenario.match
         if match is None:
             return False

@@ -14,7 +14,7 @@ from mockllm.scenario.model import TurnSpec
 from mockllm.scenario.part_model import MAY_CALL
 
 MOST_ROUNDS = 10
-"""How many times a turn may answer a conversation again, with other turns in between."""
+"""The most times that a turn may answer a conversation again, with other turns in between."""
 
 
 def count_round(session: Session, conversation: str, selection: Selection, spec: TurnSpec) -> None:
