@@ -224,13 +224,16 @@ def test_a_program_that_insists_on_tls(project, run):
         import os, subprocess, sys
         from pathlib import Path
 
+        BEFORE = os.environ.get("SSL_CERT_FILE")
+
         def test_it(mockllm_session):
+            assert os.environ["SSL_CERT_FILE"] != BEFORE
             done = subprocess.run([sys.executable, "insists.py"], capture_output=True, text=True)
             assert done.stdout == "200\\n", done.stderr
             files = os.environ["SSL_CERT_FILE"], os.environ["NODE_EXTRA_CA_CERTS"]
             assert len({Path(file).read_text().split("-----BEGIN ")[-1] for file in files}) == 1
 
         def test_after_it():
-            assert "mockllm" not in os.environ.get("SSL_CERT_FILE", "")
+            assert os.environ.get("SSL_CERT_FILE") == BEFORE
         """
     ).assert_outcomes(passed=2)
