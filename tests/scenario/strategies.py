@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.tokens_and_fragments import RandomSplit, Split
 from mockllm.core.turn import beats
+from mockllm.play.faults.strikes import carrier_mismatch
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.scenario import model as m
 from mockllm.scenario.check import text_operators
@@ -500,6 +502,12 @@ pendings = st.builds(Pending, polls=st.integers(0, 10**9 - 1)) | st.builds(
 limits = st.sampled_from([(), ("max_tokens",), ("stop", "min_tokens")])
 
 
+def _carried_by(apis: Sequence[m.Api]) -> Callable[[m.TurnSpec], bool]:
+    """Whether the faults of a turn can strike over each of some APIs: some are of HTTP only."""
+    on_socket = any(PROTOCOLS[api].address.is_socket for api in apis)
+    return lambda turn: not on_socket or not any(carrier_mismatch(one, True) for one in turn.fault)
+
+
 @st.composite
 def turns(
     draw: st.DrawFn,
@@ -510,6 +518,8 @@ def turns(
     restart: bool,
 ) -> m.TurnSpec:
     """A turn, with variants for some protocols."""
+    # A variant for the other API may leave the turn to the one that has WebSockets only.
+    carried = _carried_by(() if apis is APIS else apis)
     reply = draw(replies(apis, tools, ids)) if draw(st.integers(0, 4)) else ()
     turn = m.TurnSpec(
         reply=reply,
@@ -525,9 +535,9 @@ def turns(
         choices=draw(choices) if reply else (),
         obey=draw(limits),
         timing=draw(st.none() | timings),
-        attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
+        attempts=tuple(draw(st.lists((failed | tries).filter(carried), max_size=2))),
         wire=draw(st.none() | wires),
-        fault=draw(faults),
+        fault=draw(faults.filter(lambda drawn: carried(m.TurnSpec(fault=drawn)))),
         expect=draw(st.none() | outcomes),
         times=draw(st.sampled_from([1, 1, 2, 10_000])),
         repeat=last and not restart and draw(st.booleans()),
@@ -569,7 +579,7 @@ def turns(
             choices=draw(st.sampled_from([turn.choices, ()])),
             wire=draw(st.none() | wires),
             obey=draw(limits),
-            attempts=tuple(draw(st.lists(failed, max_size=1))),
+            attempts=tuple(draw(st.lists(failed.filter(_carried_by([api])), max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),
         )
         if last and draw(st.booleans()):
@@ -577,7 +587,7 @@ def turns(
             http = None if other else draw(https)
             variant = replace(variant, reply=other, http=http, one_of=(), repeat=False)
         condition = draw(st.none() | expectations.filter(lambda drawn: drawn != m.Expect()))
-        if variant != turn:
+        if variant != turn and _carried_by([api])(turn):
             whole = api if condition is None else draw(st.sampled_from([api, None]))
             branches.append(m.Branch(variant, whole, condition))
     return replace(turn, branches=tuple(branches), recorded=recorded)
