@@ -64,6 +64,7 @@ def _tags(scenario: Scenario) -> list[str]:
         "retry": any(turn.attempts for turn in every),
         "fallback": scenario.match is not None and scenario.match.anything,
         "only by name": scenario.match is None and scenario.is_conversation,
+        "MCP server": scenario.server is not None,
     }
     return [name for name, holds in tags.items() if holds]
 
@@ -139,12 +140,14 @@ _MARK = re.compile(r"^---[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)|^(?=---\s)", re.MULTILIN
 def _document(text: str, scenario: Scenario) -> tuple[str, int] | None:
     """The document of a scenario in the text of its file, and its first line; None where it is not
     there."""
+    own = scenario.server
+    key, name = ("scenario", scenario.name) if own is None else ("mcp", own.name)
     marks = [mark.span() for mark in _MARK.finditer(text)]
     for (_, begin), (end, _) in pairwise([(0, 0), *marks, (len(text), len(text))]):
         for document in nodes.documents(text[begin:end], scenario.file):
             root = document.root
-            name = root.entries.get("scenario") if isinstance(root, nodes.Mapping) else None
-            if isinstance(name, nodes.Scalar) and name.value == scenario.name:
+            written = root.entries.get(key) if isinstance(root, nodes.Mapping) else None
+            if isinstance(written, nodes.Scalar) and written.value == name:
                 line = text.count("\n", 0, begin) + 1
                 return text[begin:end].rstrip("\n") + "\n", line
     return None

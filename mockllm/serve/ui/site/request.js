@@ -8,6 +8,7 @@ import { marksOf, outcome, turnText } from "./requests.js";
 import { callText, headerTable, streamView } from "./stream.js";
 
 const TABS = [["conversation", "Conversation"], ["stream", "Stream"], ["why", "Why"], ["body", "Body"], ["headers", "Headers"], ["socket", "Connection"]];
+const OF_MODELS = ["conversation", "why"];
 
 export class Request {
   constructor(place) {
@@ -92,16 +93,18 @@ export class Request {
   }
 
   scenarioLink(row) {
-    return h("a", { href: address("scenario", [row.scenario], { api: row.api, turn: row.turn }) }, line(turnText(row), 120));
+    const to = row.mcp ? address("scenario", [row.mcp.scenario]) : address("scenario", [row.scenario], { api: row.api, turn: row.turn });
+    return h("a", { href: to }, line(turnText(row), 120));
   }
 
-  /** The views that there are: only a request on a WebSocket has a connection to show. */
+  /** The views that there are: only a request on a WebSocket has a connection to show, and none for an MCP server a conversation. */
   shownTabs() {
-    return TABS.filter(([name]) => name !== "socket" || this.data.socket);
+    const { socket, row } = this.data;
+    return TABS.filter(([name]) => name === "socket" ? socket : !row.mcp || !OF_MODELS.includes(name));
   }
 
   defaultView() {
-    return this.data.explanation && this.row.outcome !== "played" ? "why" : this.row.mcp ? "body" : "conversation";
+    return this.row.mcp ? "body" : this.data.explanation && this.row.outcome !== "played" ? "why" : "conversation";
   }
 
   showView(query) {
@@ -119,7 +122,8 @@ export class Request {
 
   /** Shows the view of this number, from 0. */
   choose(at) {
-    if (this.data && at < this.shownTabs().length) go(address("request", read().steps, changed(read().query, { view: TABS[at][0] })));
+    const tab = this.data && this.shownTabs()[at];
+    if (tab) go(address("request", read().steps, changed(read().query, { view: tab[0] })));
   }
 
   close() {

@@ -40,7 +40,8 @@ export function marksOf(row) {
   return found;
 }
 
-export const turnText = (row) => row.scenario === null || row.scenario === undefined ? ""
+export const turnText = (row) => row.mcp ? (row.mcp.scenario ? `${row.mcp.scenario} · entry ${row.mcp.entry + 1}` : "")
+  : row.scenario === null || row.scenario === undefined ? ""
   : `${row.scenario} · turn ${row.turn === null ? "?" : row.turn + 1}${row.attempt > 1 ? ` · attempt ${row.attempt}` : ""}`;
 
 export class Requests {

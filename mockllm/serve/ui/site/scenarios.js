@@ -78,7 +78,7 @@ export class Scenarios {
       const played = Object.values(one.played || {}).reduce((sum, times) => sum + times, 0);
       return h("li", {}, h("a", { href: address("scenario", [one.name], { text: query.get("text") }), "aria-current": one.name === chosen ? "true" : null },
         h("b", {}, line(one.name, 120)), played ? h("span", { class: "badge k-right" }, `✓ played ${number(played)}×`) : null,
-        h("small", {}, one.description ? line(one.description, 160) : count((one.turns || []).length, "turn")),
+        h("small", {}, one.description ? line(one.description, 160) : (one.turns || []).length ? count(one.turns.length, "turn") : ""),
         one.file ? h("small", { class: "file" }, line(placeOf({ file: one.file.slice(shared), line: one.line }), 300)) : null));
     }));
   }
@@ -168,7 +168,7 @@ export class Scenarios {
         h("form", { class: "filters", submit: (event) => event.preventDefault() }, this.api, this.turn, this.attempt,
           button("▶ In real time", () => this.play("time"), { class: "play-time" }), button("Show at once", () => this.play("once"), { class: "play-once" })), this.played) : null,
       h("h3", {}, "Text"), one.text ? source(one.text, one.first_line || 1, one.problems || []) : h("p", { class: "box" }, one.text_why || "The text is not known."),
-      h("h3", {}, "Call it"), this.curl,
+      turns.length ? [h("h3", {}, "Call it"), this.curl] : null,
       one.test ? h("details", { open: true }, h("summary", {}, "As a test with mockllm_session"), copyable(one.test, "the test", "test_scenario.py", { id: "test-text" })) : null);
   }
 

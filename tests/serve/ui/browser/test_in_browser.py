@@ -692,6 +692,8 @@ def test_a_line_leads_from_a_call_to_its_tool_and_to_the_result(chromium: Browse
         ]
         page.click("#calls a[href*='/5']")
         page.wait("#request-title", "#5")
+        assert chromium.texts(".tabs a") == ["Stream", "Body", "Headers"]
+        assert chromium.texts(".about a") == ["mcp:weather · entry 7"]
         page.click("#calls a[href*='/7']")
         page.wait("#request-title", "#7")
         page.click("#calls a[href*='/3']")

@@ -87,6 +87,16 @@ def test_the_text_is_that_of_its_document_with_its_lines(file):
     assert shown(load(file)[1])["text"].startswith("# its comment\n")
 
 
+def test_a_server_is_shown_as_it_is_written(tmp_path):
+    """It has no turns, so there is nothing to play and no command."""
+    text = "mcp: w  # it\ntools: [{name: get}]\n---\nscenario: w\nturns: [{reply: {text: x}}]\n"
+    (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
+    server, scenario = (shown(one) for one in load(tmp_path / "w.yaml"))
+    assert (server["text"], server["first_line"]) == (text.partition("---")[0], 1)
+    assert (server["tags"], server["turns"]) == (["MCP server"], [])
+    assert scenario["text"].startswith("scenario: w")
+
+
 def test_a_text_that_is_not_in_its_file_is_written_anew(file):
     first, second, *_ = load(file)
     file.write_text("scenario: other\nturns: [{reply: {text: x}}]\n")
