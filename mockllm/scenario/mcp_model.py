@@ -126,6 +126,12 @@ class McpEntry:
     ttft: int = 0
 
     @property
+    def every_answer(self) -> tuple[McpAnswer, ...]:
+        """Its answers, and then those of earlier tries."""
+        tries = (one.answer for one in self.attempts)
+        return (*self.answers, *(answer for answer in tries if answer is not None))
+
+    @property
     def conditions(self) -> int:
         """The number of conditions; the entry with the most answers."""
         return len(self.match.arguments or ())

@@ -36,7 +36,7 @@ from mockllm.play.matching.conversation import (
     turn_at,
 )
 from mockllm.play.matching.index import mint_token
-from mockllm.play.mcp.tool_names import ToolNames, named_tools, with_server_tools
+from mockllm.play.mcp.tool_names import named_tools, tool_names, with_server_tools
 from mockllm.play.replay.auto.adaptation import Adaptation, adaptation
 from mockllm.play.replay.compilation.resolve import resolve
 from mockllm.play.replay.filling import played_selection, played_turn, way_on
@@ -63,8 +63,7 @@ class SessionHistory:
         self._streamed: dict[str, int] = {}
         self._answered: dict[tuple[str, int, str], list[Step]] = {}
         self._turns: dict[Hashable, tuple[Turn, tuple[PlannedCall, ...]]] = {}
-        servers = [scenario.server for scenario in scenarios.values() if scenario.server]
-        self._server_tools = ToolNames(servers), named_tools(scenarios.values() if servers else ())
+        self._server_tools = tool_names(scenarios.values()), named_tools(scenarios.values())
         for exchange in journal:
             request = self._parse(exchange)
             if request is not None:

@@ -38,7 +38,7 @@ from mockllm.play.mcp.rpc import (
     read_message,
     result_of,
 )
-from mockllm.play.mcp.tool_names import ToolNames, named_tools
+from mockllm.play.mcp.tool_names import named_tools, tool_names
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.mcp_model import (
     MCP_FAULTS,
@@ -109,7 +109,7 @@ class McpPlayer:
     def __init__(self, scenarios: Iterable[Scenario]) -> None:
         scenarios = tuple(scenarios)
         self.servers = {one.server.name: one.server for one in scenarios if one.server is not None}
-        self.names = ToolNames(_with_calls(self.servers, scenarios))
+        self.names = tool_names(scenarios)
         self.used = named_tools(scenarios)
         self._entries: dict[tuple[str, str, McpPlace], list[_Found]] = {}
         self._changes: list[tuple[McpTool, ...]] = []
@@ -121,8 +121,7 @@ class McpPlayer:
                 found = _Found(scenario.name, number, entry)
                 key = entry.server, entry.tool, entry.at
                 self._entries.setdefault(key, []).append(found)
-                tries = [one.answer for one in entry.attempts if one.answer is not None]
-                for tools in (answer.tools for answer in (*tries, *entry.answers)):
+                for tools in (answer.tools for answer in entry.every_answer):
                     if tools is not None:
                         self._changes.append(tools)
                         self._changing.add(entry.server)
@@ -237,7 +236,7 @@ class McpPlayer:
         entries = self._entries.get((server.name, "", place), [])
         if not entries:
             return reply
-        found = entries[0]
+        found = max(entries, key=_rank)
         number, entry, _ = _try(found, count)
         noted = reply.operation._replace(
             scenario=found.scenario, entry=found.number, fails=bool(entry.http or entry.fault)
@@ -256,6 +255,9 @@ class McpPlayer:
     ) -> McpReply:
         if not message.tool:
             raise RpcProblem(INVALID_PARAMS, "params.name must be the name of a tool")
+        sent = message.params.get("arguments")
+        if sent is not None and not isinstance(sent, dict):
+            raise RpcProblem(INVALID_PARAMS, "params.arguments must be an object")
         found = self._find(server, message, find_open)
         if isinstance(found, str):
             result = {"content": [_text(found)], "isError": True}
@@ -267,7 +269,7 @@ class McpPlayer:
         index = numbers[min(number, len(numbers) - 1)] if numbers else -1
         answer = answers[index] if numbers else McpAnswer()
         if other is not None:
-            index, answer = -1, other
+            index, answer = entry.every_answer.index(other), other
         operation = operation._replace(
             scenario=found.scenario,
             entry=found.number,
@@ -287,12 +289,15 @@ class McpPlayer:
             scenario, number, index, id = place
         except (ValueError, TypeError):
             return None
+        if not isinstance(index, int) or index < 0:
+            return None
         entries = (found for all_ in self._entries.values() for found in all_)
         for found in entries:
             known = (found.scenario, found.number) == (scenario, number)
-            if known and found.entry.server == name and 0 <= index < len(found.entry.answers):
+            answers = found.entry.every_answer
+            if known and found.entry.server == name and index < len(answers):
                 operation = Operation(name, "tools/call", found.entry.tool, scenario, number, index)
-                last = result_of(id, result(found.entry.answers[index]))
+                last = result_of(id, result(answers[index]))
                 return McpReply(operation, messages=(), last=last, event_id="resumed")
         return None
 
@@ -345,15 +350,6 @@ _EXPECTED = (NO_METHOD, UNSUPPORTED_VERSION)
 def _version_error(server: McpServer, revision: str) -> RpcProblem:
     data = {"supported": list(server.revisions), "requested": revision}
     return RpcProblem(UNSUPPORTED_VERSION, "Unsupported protocol version", 400, data)
-
-
-def _with_calls(servers: Mapping[str, McpServer], scenarios: Iterable[Scenario]) -> list[McpServer]:
-    """The servers with the entries of scenarios, too, whose answers may have further tools."""
-    entries = [entry for scenario in scenarios for entry in scenario.mcp]
-    return [
-        replace(server, calls=(*server.calls, *(e for e in entries if e.server == server.name)))
-        for server in servers.values()
-    ]
 
 
 def _rank(found: _Found) -> tuple[bool, int]:

@@ -44,7 +44,7 @@ class ToolNames:
         for server in servers:
             self._add(server.name, server.tools)
             for entry in server.calls:
-                for answer in entry.answers:
+                for answer in entry.every_answer:
                     self._add(server.name, answer.tools or ())
 
     def _add(self, server: str, tools: Iterable[McpTool]) -> None:
@@ -117,8 +117,21 @@ class ToolNames:
                 yield tool.name, full
 
 
+def tool_names(scenarios: Iterable[Scenario]) -> ToolNames:
+    """The names of the tools of all servers, those that an answer of a scenario adds among them."""
+    scenarios = tuple(scenarios)
+    entries = [entry for scenario in scenarios for entry in scenario.mcp]
+    servers = (scenario.server for scenario in scenarios if scenario.server is not None)
+    return ToolNames(
+        replace(server, calls=(*server.calls, *(e for e in entries if e.server == server.name)))
+        for server in servers
+    )
+
+
 def named_tools(scenarios: Iterable[Scenario]) -> frozenset[str]:
-    """The names `SERVER.TOOL` that scenarios have."""
+    """The names `SERVER.TOOL` that scenarios have; with another prefix a dot is part of a name."""
+    scenarios = tuple(scenarios)
+    servers = {scenario.server.name for scenario in scenarios if scenario.server is not None}
     names: set[str] = set()
     for scenario in scenarios:
         names |= scenario.calls_servers
@@ -127,7 +140,7 @@ def named_tools(scenarios: Iterable[Scenario]) -> frozenset[str]:
         for turn in scenario.turns:
             for _, condition in with_entries(turn.request) if turn.request is not None else ():
                 names.update(condition.offers)
-    return frozenset(name for name in names if server_and_tool(name) is not None)
+    return frozenset(n for n in names if (of := server_and_tool(n)) and of[0] in servers)
 
 
 def with_server_tools(request: Request, names: ToolNames, used: Collection[str]) -> Request:

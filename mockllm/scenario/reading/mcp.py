@@ -32,8 +32,10 @@ from mockllm.scenario.reading.nodes import Sequence as Items
 from mockllm.scenario.reading.tables import table
 from mockllm.scenario.reading.values import (
     Findings,
+    Reader,
     choice,
     filled_entries,
+    integer,
     is_null,
     json_value,
     line,
@@ -66,6 +68,17 @@ def _object(node: Node, findings: Findings) -> Any:
     return None
 
 
+def _object_with(*needed: str) -> Reader:
+    def read(node: Node, findings: Findings) -> Any:
+        if isinstance(node, Mapping):
+            for key in needed:
+                if key not in node.entries:
+                    findings.add(node, f"needs the key {key!r}")
+        return _object(node, findings)
+
+    return read
+
+
 def _faults(node: Node, findings: Findings) -> tuple[Fault, ...] | None:
     if isinstance(node, Scalar) and node.value in MCP_FAULTS:
         return (Fault(node.value),)
@@ -83,9 +96,11 @@ _answer = record(
         json=_object,
         image=image,
         audio=audio,
-        resource=_object,
-        link=_object,
-        rpc_error=record(RpcError, table("rpc_error", code=json_value, data=json_value)),
+        resource=_object_with("uri"),
+        link=_object_with("uri", "name"),
+        rpc_error=record(
+            RpcError, table("rpc_error", code=integer(-(2**53), 2**53), data=json_value)
+        ),
         ask=record(McpAsk, table("mcp_ask")),
         progress=_line_texts,
         raw=_object,
@@ -97,10 +112,36 @@ _answer = record(
 def _filled_answer(node: Node, findings: Findings) -> McpAnswer:
     if isinstance(node, Mapping) and not node.entries:
         findings.add(node, "must have an answer, such as {text: Rain}")
-    return _answer(node, findings) or McpAnswer()
+    answer = _answer(node, findings) or McpAnswer()
+    for key in ("raw", "rpc_error", "ask", "error"):
+        beside = _BESIDE_ERROR if key == "error" else _BESIDE_ALL
+        if getattr(answer, key) is not None and isinstance(node, Mapping):
+            for other in sorted(node.entries.keys() - beside - {key}):
+                findings.add(node, f"is {key!r} or {other!r}, got both", node.keys[other])
+            break
+    return answer
 
 
-_attempt = record(McpTry, table("mcp_try", fault=_faults, answer=_filled_answer))
+_BESIDE_ALL = frozenset({"progress", "tools", "resumed"})
+_BESIDE_ERROR = _BESIDE_ALL | {"json", "image", "audio", "resource", "link"}
+_attempt_record = record(McpTry, table("mcp_try", fault=_faults, answer=_filled_answer))
+
+
+def _attempt(node: Node, findings: Findings) -> McpTry | None:
+    if isinstance(node, Mapping):
+        if not node.entries:
+            findings.add(node, "must have 'http', 'fault' or 'answer'")
+        _check_http(node, findings)
+    return _attempt_record(node, findings)
+
+
+def _check_http(node: Mapping, findings: Findings) -> None:
+    """Adds what stands beside an HTTP error, and would never be sent."""
+    for key in ("fault", "answer", "answers"):
+        if {"http", key} <= node.entries.keys():
+            findings.add(node, f"has either 'http' or {key!r}, got both", node.keys[key])
+
+
 _match = record(McpMatch, table("mcp_match", arguments=_object, ignore=ignored))
 _timing = table("mcp_timing")
 
@@ -130,6 +171,7 @@ def _entry(server: str, node: Node, findings: Findings) -> McpEntry | None:
     keys = node.entries.keys()
     if {"answer", "answers"} <= keys:
         findings.add(node, "must have either 'answer' or 'answers', got both", node.keys["answers"])
+    _check_http(node, findings)
     at = values.get("at", "call")
     if at == "call" and "tool" not in keys:
         findings.add(node, "needs the key 'tool', or 'at: list' or 'at: connect'")
@@ -137,6 +179,8 @@ def _entry(server: str, node: Node, findings: Findings) -> McpEntry | None:
         findings.add(node, "needs an 'answer', such as {text: Rain}")
     elif at != "call" and keys & {"tool", "match", "answer", "answers"}:
         findings.add(node, f"with 'at: {at}' has only attempts, http, fault and timing")
+    elif at != "call" and not keys - {"at"}:
+        findings.add(node, f"with 'at: {at}' needs attempts, http, fault or timing")
     if len(findings.found) > before:
         return None
     answer, answers = values.pop("answer", None), values.pop("answers", ())
@@ -196,56 +240,114 @@ def check_mcp(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
     """The mistakes of one document, whatever others there are."""
     own = scenario.server
     if own is not None:
-        seen: set[str] = set()
-        for index, tool in enumerate(own.tools):
-            path: KeyPath = ("tools", index)
-            if tool.name in seen and tool.name:
-                yield (*path, "name"), f"tool {tool.name!r} is there twice"
-            seen.add(tool.name)
-            for key in ("parameters", "output"):
-                if (schema := getattr(tool, key)) is not None:
-                    for inner, flaw in schema_flaws(schema):
-                        yield (*path, key, *inner), flaw
+        yield from _check_tools(("tools",), own.tools)
         yield from _check_entries(("calls",), own.calls, own)
-    places: dict[str, int] = {}
-    known: dict[Any, int] = {}
+    for path, entries in _entries_by_server(scenario).items():
+        known: list[tuple[Any, ...]] = []
+        for index, entry in enumerate(entries):
+            same = (entry.tool, entry.at, entry.match.arguments, entry.match.ignore)
+            if same in known:
+                yield (*path, index), f"answers the same calls as entry {known.index(same) + 1}"
+            known.append(same)
+            for key, answer in _answers(entry):
+                yield from _check_tools((*path, index, *key, "tools"), answer.tools or ())
+
+
+def _entries_by_server(scenario: m.Scenario) -> dict[KeyPath, list[McpEntry]]:
+    """The entries of a document, by the paths to their lists."""
+    if scenario.server is not None:
+        return {("calls",): list(scenario.server.calls)}
+    found: dict[KeyPath, list[McpEntry]] = {}
     for entry in scenario.mcp:
-        number = places[entry.server] = places.get(entry.server, -1) + 1
-        same = (entry.server, entry.tool, entry.at, repr(entry.match))
-        if same in known:
-            message = f"answers the same calls as entry {known[same] + 1}"
-            yield ("mcp", entry.server, number), message
-        known.setdefault(same, number)
+        found.setdefault(("mcp", entry.server), []).append(entry)
+    return found
+
+
+def _answers(entry: McpEntry) -> Iterator[tuple[KeyPath, McpAnswer]]:
+    """The answers of an entry, with the paths to them."""
+    for index, tried in enumerate(entry.attempts):
+        if tried.answer is not None:
+            yield ("attempts", index, "answer"), tried.answer
+    for number, answer in enumerate(entry.answers):
+        yield ("answers", number) if len(entry.answers) > 1 else ("answer",), answer
+
+
+def _check_tools(path: KeyPath, tools: Sequence[McpTool]) -> Iterator[tuple[KeyPath, str]]:
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        if tool.name in seen and tool.name:
+            yield (*path, index, "name"), f"tool {tool.name!r} is there twice"
+        seen.add(tool.name)
+        for key in ("parameters", "output"):
+            schema = getattr(tool, key)
+            if schema is None:
+                continue
+            for inner, flaw in schema_flaws(schema):
+                yield (*path, index, key, *inner), flaw
+            if schema.get("type", "object") != "object":
+                message = "must be 'object': clients refuse a list with another type"
+                yield (*path, index, key, "type"), message
+
+
+def _tools_of(server: McpServer, entries: Iterable[McpEntry]) -> dict[str, McpTool]:
+    """The tools of a server by their names, with those that it has after an answer."""
+    answers = (answer for entry in (*server.calls, *entries) for answer in entry.every_answer)
+    tools = [*server.tools, *(tool for answer in answers for tool in answer.tools or ())]
+    return {tool.name: tool for tool in reversed(tools)}
 
 
 def _check_entries(
     path: KeyPath, entries: Sequence[McpEntry], server: McpServer
 ) -> Iterator[tuple[KeyPath, str]]:
+    tools = _tools_of(server, entries)
     for index, entry in enumerate(entries):
         place = (*path, index)
-        tool = server.tool(entry.tool)
+        tool = tools.get(entry.tool)
         if entry.at != "call":
+            if "schema" in _fault_names(entry):
+                yield place, "'fault: schema' strikes answers to calls"
+        elif tool is None:
+            yield (*place, "tool"), _unknown_tool(server, entry.tool, tools)
+        else:
+            for key, flaw in _check_answers(entry, tool):
+                yield (*place, *key), flaw
+
+
+def _unknown_tool(server: McpServer, tool: str, tools: Iterable[str]) -> str:
+    names = ", ".join(sorted(tools)) or "none"
+    return f"{server.name} has no tool {tool!r}; it has: {names}"
+
+
+def _fault_names(entry: McpEntry) -> set[str]:
+    tries = [fault.name for one in entry.attempts for fault in one.fault]
+    return {*tries, *(fault.name for fault in entry.fault)}
+
+
+def _check_answers(entry: McpEntry, tool: McpTool) -> Iterator[tuple[KeyPath, str]]:
+    """The mistakes of the answers of an entry; paths are from the entry."""
+    if "schema" in _fault_names(entry) and not any(
+        answer.json is None or any(violations(tool.output, dict.fromkeys(answer.json)))
+        for answer in (entry.every_answer if tool.output is not None else ())
+    ):
+        yield (
+            (),
+            "'fault: schema' breaks nothing: no 'output' of the tool refuses 'json' with nulls",
+        )
+    breaks = any(fault.name == "schema" for fault in entry.fault)
+    for key, answer in _answers(entry):
+        if answer.resumed and (answer.ask or answer.rpc_error):
+            yield (*key, "resumed"), "is for results alone"
+        if answer is entry.every_answer[len(entry.answers) - 1] and answer.ask:
+            yield (*key, "ask"), "needs a further answer: clients give up after some tries"
+        if tool.output is None or breaks:
             continue
-        if tool is None:
-            names = ", ".join(tool.name for tool in server.tools) or "none"
-            yield (*place, "tool"), f"{server.name} has no tool {entry.tool!r}; it has: {names}"
-            continue
-        for number, answer in enumerate(entry.answers):
-            if tool.output is None or _breaks_schema(entry):
-                continue
-            key: KeyPath = ("answers", number) if len(entry.answers) > 1 else ("answer",)
-            others = (answer.error, answer.rpc_error, answer.ask, answer.raw)
-            if answer.json is None and others == (None,) * 4:
-                message = "needs 'json': the tool has an 'output', and clients refuse an answer"
-                yield (*place, *key), f"{message} without it; to send it, add 'fault: schema'"
-            if answer.json is None:
-                continue
+        others = (answer.error, answer.rpc_error, answer.ask, answer.raw)
+        if answer.json is None and others == (None,) * 4:
+            message = "needs 'json': the tool has an 'output', and clients refuse an answer"
+            yield key, f"{message} without it; to send it, add 'fault: schema'"
+        if answer.json is not None:
             for inner, flaw in violations(tool.output, answer.json):
-                yield (*place, *key, "json", *inner), f"does not fit the output of the tool: {flaw}"
-
-
-def _breaks_schema(entry: McpEntry) -> bool:
-    return any(fault.name == "schema" for fault in entry.fault)
+                yield (*key, "json", *inner), f"does not fit the output of the tool: {flaw}"
 
 
 def check_servers(
@@ -253,39 +355,44 @@ def check_servers(
 ) -> Iterator[tuple[KeyPath, str]]:
     """The mistakes of a scenario that concern the servers it names."""
     names = ", ".join(servers) or "none"
-    by_server: dict[str, list[McpEntry]] = {}
-    for entry in scenario.mcp:
-        by_server.setdefault(entry.server, []).append(entry)
-    for name, entries in by_server.items():
+    tools = {
+        name: _tools_of(server, (entry for entry in scenario.mcp if entry.server == name))
+        for name, server in servers.items()
+    }
+    for path, entries in _entries_by_server(scenario).items() if scenario.mcp else ():
+        name = entries[0].server
         if name in servers:
-            yield from _check_entries(("mcp", name), entries, servers[name])
+            yield from _check_entries(path, entries, servers[name])
         else:
-            yield ("mcp", name), f"there is no document 'mcp: {name}'; there are: {names}"
+            yield path, f"there is no document 'mcp: {name}'; there are: {names}"
     for index, turn in enumerate(scenario.turns):
-        for number, part in enumerate(turn.reply):
-            for call in members([part]):
-                if isinstance(call, ToolPart) and (called := server_and_tool(call.name)):
-                    for key, flaw in _check_call(call, *called, servers):
-                        yield ("turns", index, "reply", number, *key), flaw
+        for form in turn.every():
+            for number, part in enumerate(form.reply):
+                path = ("turns", index, *(("reply", number) if form is turn else ()))
+                for call in members([part]):
+                    if isinstance(call, ToolPart) and not call.malformed:
+                        for key, flaw in _check_call(call, servers, tools):
+                            yield (*path, *(key if form is turn else ())), flaw
 
 
 def _check_call(
-    call: ToolPart, server: str, tool: str, servers: dict[str, McpServer]
+    call: ToolPart, servers: dict[str, McpServer], tools: dict[str, dict[str, McpTool]]
 ) -> Iterable[tuple[KeyPath, str]]:
-    if call.malformed:
-        return
+    server, tool = server_and_tool(call.name) or ("", "")
     if server not in servers:
-        names = ", ".join(servers) or "none"
-        yield ("tool",), f"there is no document 'mcp: {server}'; there are: {names}"
+        # A name may have a dot; it is a mistyped server where another one has the tool.
+        known = [name for name, own in tools.items() if tool in own]
+        if known:
+            message = f"there is no document 'mcp: {server}'; {known[0]} has a tool {tool!r}"
+            yield ("tool",), message
         return
-    known = servers[server].tool(tool)
-    if known is None:
-        names = ", ".join(one.name for one in servers[server].tools) or "none"
-        yield ("tool",), f"{server} has no tool {tool!r}; it has: {names}"
-    elif known.parameters is not None and "{{" not in (call.arguments or ""):
+    described = tools[server].get(tool)
+    if described is None:
+        yield ("tool",), _unknown_tool(servers[server], tool, tools[server])
+    elif described.parameters is not None and "{{" not in (call.arguments or ""):
         try:
             value = parse(call.arguments or "{}")
         except ValueError:
             return
-        for inner, flaw in violations(known.parameters, value):
+        for inner, flaw in violations(described.parameters, value):
             yield ("arguments", *inner), f"does not fit the parameters of {call.name}: {flaw}"

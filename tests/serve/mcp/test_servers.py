@@ -9,7 +9,9 @@ import pytest
 from mcp import Client
 
 from mockllm.core.errors import ScenarioError, UsageError
-from mockllm.play.replay.loading import loads
+from mockllm.core.request import OfferedTool, Request
+from mockllm.play.mcp.tool_names import missing_tool, named_tools, tool_names, with_server_tools
+from mockllm.play.replay.loading import load, loads
 from mockllm.record.importers.export import exchanges
 from mockllm.scenario.dump import dump
 from tests.serve.mcp.servers import (
@@ -220,6 +222,9 @@ def test_messages_that_are_none_get_errors_of_the_protocol(serve):
     listing = json.dumps(message("tools/list", stateless=True))
     assert refused(listing, **stated) == (400, -32020)
     assert served.http.post("/mcp/nope", json={}).status_code == 404
+    for arguments in ('{"city": "Oslo"}', ["Oslo"], 1):
+        params = {"name": "show", "arguments": arguments}
+        assert refused(json.dumps(message("tools/call", params))) == (200, -32602)
     assert served.http.get("/.well-known/oauth-protected-resource").status_code == 404
 
 
@@ -277,6 +282,52 @@ def test_a_server_may_speak_one_era_alone(serve):
             "mcp.weather[1]: answers the same calls as entry 1",
         ),
         ("scenario: s\ncalls: []\nturns: [{reply: {text: x}}]\n", "unknown key 'calls'"),
+        (
+            of_server("  - {tool: show, match: {arguments: {a: 1, b: 2}}, answer: {text: x}}\n"
+                      "  - {tool: show, match: {arguments: {b: 2, a: 1}}, answer: {text: y}}\n"),
+            "calls[1]: answers the same calls as entry 1",
+        ),
+        (of_server("  - {at: list, http: 500}\n  - {at: list, http: 503}\n"), "as entry 1"),
+        (of_server("  - {at: list}\n"), "needs attempts, http, fault or timing"),
+        (of_server("  - {tool: show, answer: {text: x, error: y}}\n"), "is 'error' or 'text'"),
+        (of_server("  - {tool: show, answer: {raw: {}, json: {}}}\n"), "is 'raw' or 'json'"),
+        (of_server("  - {tool: show, answer: {ask: {state: s}}}\n"), "needs a further answer"),
+        (of_server("  - {tool: show, answer: {link: {uri: x}}}\n"), "needs the key 'name'"),
+        (of_server("  - {tool: show, answer: {resource: {text: x}}}\n"), "needs the key 'uri'"),
+        (
+            of_server("  - {tool: show, answer: {rpc_error: {code: x, message: y}}}\n"),
+            "rpc_error.code: must be a whole number",
+        ),
+        (of_server("  - {tool: show, http: 500, answer: {text: x}}\n"), "'http' or 'answer'"),
+        (
+            of_server("  - {tool: show, attempts: [{}], answer: {text: x}}\n"),
+            "attempts[0]: must have 'http', 'fault' or 'answer'",
+        ),
+        (
+            of_server("  - {tool: show, attempts: [{http: 500, fault: refuse}], http: 500}\n"),
+            "'http' or 'fault'",
+        ),
+        (of_server("  - {tool: show, fault: schema, answer: {text: x}}\n"), "breaks nothing"),
+        (of_server("  - {at: list, fault: schema}\n"), "strikes answers to calls"),
+        (
+            of_server("  - {tool: get_numbers, attempts: [{answer: {json: {}}}], "
+                      "answer: {json: {temp: 1}}}\n"),
+            "calls[0].attempts[0].answer.json: does not fit the output",
+        ),
+        (
+            of_server("  - {tool: show, answer: {tools: [{name: a}, {name: a}]}}\n"),
+            "calls[0].answer.tools[1].name: tool 'a' is there twice",
+        ),
+        ("mcp: a\ntools: [{name: t, parameters: {type: string}}]\n", "must be 'object'"),
+        (
+            f"{WEATHER}---\nscenario: s\nturns: [{{reply: {{tool: wether.show}}}}]\n",
+            "there is no document 'mcp: wether'; weather has a tool 'show'",
+        ),
+        (
+            f"{WEATHER}---\nscenario: s\nturns: [{{reply: {{text: x}}, "
+            "when: [{user: a, reply: {tool: weather.get}}]}]\n",
+            "turns[0]: weather has no tool 'get'",
+        ),
     ],
 )  # fmt: skip
 def test_mistakes_have_a_place(text, problem):
@@ -284,6 +335,21 @@ def test_mistakes_have_a_place(text, problem):
     with pytest.raises(ScenarioError) as error:
         loads(text)
     assert problem in "\n".join(map(str, error.value.problems))
+
+
+def test_a_dot_may_be_part_of_a_name(tmp_path):
+    """Where no server has the name before it, as in recordings of tools with such names."""
+    text = "scenario: s\nturns: [{reply: {tool: with.dot}}]\n"
+    file = tmp_path / "s.yaml"
+    file.write_text(text)
+    (scenario,) = load(file)
+    tools = [OfferedTool("with.dot")]
+    for scenarios in ((scenario,), loads(f"{WEATHER}---\n{text}")):
+        request = with_server_tools(
+            Request("chat", "m", {}, tools=tuple(tools)),
+            tool_names(scenarios), named_tools(scenarios),
+        )  # fmt: skip
+        assert not missing_tool(request, ["with.dot"])
 
 
 def test_a_server_is_no_conversation(serve):
@@ -314,6 +380,7 @@ def test_progress_and_changed_lists_come_before_the_result(serve):
     served = serve(
         of_server("""
   - {tool: show, answer: {text: done, progress: [half, all], tools: [{name: fresh}]}}
+  - {tool: fresh, answer: {text: new}}
 """)
     )
     assert result(served, "initialize", {})["capabilities"] == {"tools": {"listChanged": True}}
@@ -325,18 +392,22 @@ def test_progress_and_changed_lists_come_before_the_result(serve):
     ]  # fmt: skip
     assert sent[0]["params"] == {"progressToken": 7, "progress": 1, "total": 2, "message": "half"}
     assert [tool["name"] for tool in result(served, "tools/list")["tools"]] == ["fresh"]
+    assert texts(call(served, "fresh")) == ["new"]
 
 
 def test_a_stream_is_resumed_by_its_event_id(serve):
     """It ends after the id; a GET gets the result, for the same request."""
-    served = serve(of_server("  - {tool: show, answer: {text: late, resumed: true}}\n"))
+    late = "answer: {text: late, resumed: true}"
+    served = serve(of_server(f"  - {{tool: show, attempts: [{{{late}}}], {late}}}\n"))
     answer = send(served, "tools/call", {"name": "show"}, id="r-1")
     lines = dict(line.split(": ", 1) for line in answer.text.splitlines() if ": " in line)
     assert lines["retry"] == "200"
     (rest,) = events(served.http.get("/mcp/weather", headers={"last-event-id": lines["id"]}))
     assert rest["id"] == "r-1"
     assert texts(rest["result"]) == ["late"]
-    assert served.http.get("/mcp/weather", headers={"last-event-id": "x"}).status_code == 405
+    wrong = [["mcp:weather", 0, place, 1] for place in ("a", None, -1, 2)]
+    for id in ("x", *(base64.urlsafe_b64encode(json.dumps(one).encode()) for one in wrong)):
+        assert served.http.get("/mcp/weather", headers={"last-event-id": id}).status_code == 405
     assert texts(call(served, "show", stateless=True)) == ["late"]
 
 

@@ -18,7 +18,7 @@ from mockllm.core.errors import RequestError
 from mockllm.core.jsontext import parse, parse_object
 from mockllm.core.request import Message
 from mockllm.play.mcp.rpc import Operation, mapping
-from mockllm.play.mcp.tool_names import ToolNames
+from mockllm.play.mcp.tool_names import tool_names
 from mockllm.play.replay.sessions.exchange import Exchange
 from mockllm.scenario.mcp_model import McpAnswer, McpServer, McpTool
 from mockllm.scenario.model import Scenario
@@ -116,7 +116,7 @@ class ToolTraffic:
             for scenario in scenarios.values()
             if scenario.server is not None
         }
-        self.names = ToolNames(self.servers.values())
+        self.names = tool_names(scenarios.values())
         self.lists: list[tuple[Exchange, str, tuple[McpTool, ...]]] = []
         self.cancelled: dict[tuple[str, object], list[float]] = {}
         self.runs = self._read(record) if self.servers else []
@@ -141,7 +141,7 @@ class ToolTraffic:
         entries = scenario.mcp if scenario.server is None else scenario.server.calls
         if operation.entry >= len(entries):
             return None  # the scenario has been changed since
-        answers = entries[operation.entry].answers
+        answers = entries[operation.entry].every_answer
         return answers[operation.answer] if operation.answer < len(answers) else None
 
     def _read(self, record: JudgedSession) -> list[ToolRun]:
