@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from mockllm.checking.conversations.mcp.operations import ModelCall, ToolRun, ToolTraffic, same
+from mockllm.checking.conversations.mcp.operations import ModelCall, ToolRun, ToolTraffic
 from mockllm.checking.conversations.round_trips import Step
 from mockllm.core.record import record
 
@@ -57,10 +57,11 @@ def executed_calls(traffic: ToolTraffic) -> Iterator[ExecutedCall]:
 
 def _step_of(call: ModelCall, run: ToolRun, traffic: ToolTraffic) -> Step | None:
     """The request whose answer has the call that an operation executed."""
-    for other in traffic.calls:
-        if other.tool != call.tool or other.steps[0] in call.steps or not other.takes(run):
+    at = run.first.received.clock
+    for other in traffic.equal.get(run.key, ()):
+        if other.until < at or other.steps[0] in call.steps:
             continue
-        if same(other.arguments, run.arguments) and run.call_id in ("", other.call.id):
+        if other.takes(run) and run.call_id in ("", other.call.id):
             return None
     before = [step for step in call.steps if step.number < run.first.number]
     # A client that left a stream, or whose stream broke, asks again.

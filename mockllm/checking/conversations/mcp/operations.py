@@ -8,8 +8,10 @@ it; by equal arguments between the stream and the result; and what is left, by t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from mockllm.checking.conversations.round_trips import Step, StreamedCall
@@ -32,6 +34,10 @@ class ToolRun:
     arguments: Mapping[str, Any]
     tries: list[Exchange]
     operations: list[Operation]
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        self.key = _key(self.tool, self.arguments)
 
     @property
     def first(self) -> Exchange:
@@ -78,6 +84,8 @@ class ModelCall:
         continued: when the requests arrived that bring it.
         runs: the operations that belong to it.
         changed: an operation of the same tool with other arguments.
+        key: equal for calls of one tool with equal arguments.
+        until: when its window is closed for good.
     """
 
     call: StreamedCall
@@ -88,15 +96,20 @@ class ModelCall:
     continued: list[float] = field(default_factory=list)
     runs: list[ToolRun] = field(default_factory=list)
     changed: ToolRun | None = None
+    key: str = ""
+    until: float = inf
+
+    def __post_init__(self) -> None:
+        self.key = _key(self.tool, self.arguments)
 
     def takes(self, run: ToolRun) -> bool:
         """Whether an operation is in its window: after a request that was answered with the call,
         and before the one that brings the result. Of several equal conversations any may wait."""
         at = run.first.received.clock
+        if not self.steps[0].exchange.received.clock <= at <= self.until:
+            return False
         begun = [s.exchange.received.clock for s in self.steps if s.exchange.received.clock <= at]
         ended = [clock for clock in self.continued if clock <= at]
-        if not begun:
-            return False
         return len(begun) > len(ended) or not any(clock > begun[-1] for clock in ended)
 
 
@@ -105,6 +118,7 @@ class ToolTraffic:
 
     Args:
         unasked: the operations that belong to no call.
+        equal: the calls by their keys.
         lists: the successful lists of tools, each with what it had.
     """
 
@@ -121,6 +135,9 @@ class ToolTraffic:
         self.cancelled: dict[tuple[str, object], list[float]] = {}
         self.runs = self._read(record) if self.servers else []
         self.calls = self._calls(record) if self.servers else []
+        self.equal: dict[str, list[ModelCall]] = {}
+        for call in self.calls:
+            self.equal.setdefault(call.key, []).append(call)
         self.unasked: list[ToolRun] = []
         self._pair()
 
@@ -146,6 +163,8 @@ class ToolTraffic:
 
     def _read(self, record: JudgedSession) -> list[ToolRun]:
         runs: list[ToolRun] = []
+        latest: dict[tuple[str, str], ToolRun] = {}
+        failed: dict[tuple[str, str], list[ToolRun]] = {}
         changed: dict[str, tuple[McpTool, ...]] = {}
         for exchange in record.journal:
             if exchange.played.mcp is None:
@@ -168,19 +187,30 @@ class ToolTraffic:
             elif operation.method == "tools/call":
                 tool = f"{operation.server}.{operation.tool}"
                 run = ToolRun(tool, mapping(params.get("arguments")), [exchange], [operation])
-                before = next((r for r in reversed(runs) if _is_next_try(r, run, params)), None)
+                # A further try: the same call, after an answer that failed, or with the state
+                # that an answer asked for.
+                same = run.key, run.call_id
+                waiting = failed.setdefault(same, [])
+                before = latest.get(same) if "requestState" in params else None
+                if before is None and waiting:
+                    before = waiting.pop()
                 if before is None:
                     runs.append(run)
                 else:
                     before.tries.append(exchange)
                     before.operations.append(operation)
-                answer = self.answer(before or run)
+                    run = before
+                latest[same] = run
+                if run.failed:
+                    waiting.append(run)
+                answer = self.answer(run)
                 if answer is not None and answer.tools is not None:
                     changed[server.name] = answer.tools
         return runs
 
     def _calls(self, record: JudgedSession) -> list[ModelCall]:
         calls: dict[tuple[str, int, str], ModelCall] = {}
+        located: dict[tuple[str, int], list[ModelCall]] = {}
         for step in record.history.steps:
             if not step.calls and not step.round_trips:
                 continue
@@ -192,16 +222,15 @@ class ToolTraffic:
                 key = step.request.api, step.location, call.id
                 if key not in calls:
                     calls[key] = ModelCall(call, tool, _arguments(call.arguments))
+                    located.setdefault(key[:2], []).append(calls[key])
                 calls[key].steps.append(step)
             for trip in step.round_trips:
                 for made in trip.calls:
                     known = calls.get((step.request.api, trip.location, made.id)) or next(
                         (
                             one
-                            for (api, location, _), one in calls.items()
-                            if (api, location) == (step.request.api, trip.location)
-                            and (not made.id or one.call.any_id)
-                            and one.call.name == made.name
+                            for one in located.get((step.request.api, trip.location), ())
+                            if (not made.id or one.call.any_id) and one.call.name == made.name
                         ),
                         None,
                     )
@@ -209,30 +238,36 @@ class ToolTraffic:
                         known.results.append((step, made.results[0]))
                         if trip is step.last:
                             known.continued.append(step.exchange.received.clock)
+        for one in calls.values():
+            ended, begun = max(one.continued, default=0), one.steps[-1].exchange.received.clock
+            if ended > begun and len(one.continued) >= len(one.steps):
+                one.until = ended
         return list(calls.values())
 
     def _pair(self) -> None:
-        left = list(self.runs)
+        named: dict[tuple[str, str], list[ModelCall]] = {}
+        for call in self.calls:
+            named.setdefault((call.tool, call.call.id), []).append(call)
 
-        def take(fits: Any, *, once: bool) -> None:
-            for run in tuple(left):
-                for call in self.calls:
-                    full = len(call.runs) >= len(call.steps) if once else False
-                    if call.tool == run.tool and not full and fits(call, run):
-                        call.runs.append(run)
-                        left.remove(run)
-                        break
+        def belongs(run: ToolRun, calls: list[ModelCall]) -> bool:
+            found = next((call for call in calls if call.takes(run)), None)
+            if found is not None:
+                found.runs.append(run)
+            return found is not None
 
-        def is_named(call: ModelCall, run: ToolRun) -> bool:
-            return bool(run.call_id) and run.call_id == call.call.id and call.takes(run)
+        def is_equal(run: ToolRun) -> bool:
+            open_ = waiting.get(run.key, [])
+            open_[:] = (call for call in open_ if len(call.runs) < len(call.steps))
+            return belongs(run, [c for c in open_ if run.call_id in ("", c.call.id)])
 
-        def is_equal(call: ModelCall, run: ToolRun) -> bool:
-            other = bool(run.call_id) and run.call_id != call.call.id
-            return not other and same(call.arguments, run.arguments) and call.takes(run)
-
-        take(is_named, once=False)
-        take(is_equal, once=True)
-        for run in tuple(left):
+        left = [
+            run
+            for run in self.runs
+            if not (run.call_id and belongs(run, named.get((run.tool, run.call_id), [])))
+        ]
+        waiting = {key: list(calls) for key, calls in self.equal.items()}
+        left = [run for run in left if not is_equal(run)]
+        for run in left:
             for call in self.calls:
                 if call.changed is not None or call.tool != run.tool:
                     continue
@@ -240,28 +275,24 @@ class ToolTraffic:
                     continue
                 if call.results and call.takes(run):
                     call.changed = run
-                    left.remove(run)
                     break
-        self.unasked = left
+            else:
+                self.unasked.append(run)
 
 
-def _is_next_try(before: ToolRun, run: ToolRun, params: Mapping[str, Any]) -> bool:
-    """Whether a request is a further try of an operation: the same call, after an answer that
-    failed, or with the state that an answer asked for."""
-    if before.tool != run.tool or before.call_id != run.call_id:
-        return False
-    if not same(before.arguments, run.arguments):
-        return False
-    return before.failed or "requestState" in params
+def _key(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Equal for calls of one tool with equal arguments: JSON values, of which 1 is 1.0 but not
+    true; some clients leave out members that are null."""
+    given = {key: value for key, value in arguments.items() if value is not None}
+    return f"{tool} {json.dumps(_plain(given), sort_keys=True)}"
 
 
-def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether arguments are equal; some clients leave out those that are null."""
-
-    def without_null(value: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: inner for key, inner in value.items() if inner is not None}
-
-    return without_null(one) == without_null(other)
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _arguments(text: str) -> Mapping[str, Any]:

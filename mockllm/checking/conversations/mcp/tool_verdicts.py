@@ -14,7 +14,6 @@ from mockllm.checking.conversations.mcp.operations import (
     ModelCall,
     ToolRun,
     ToolTraffic,
-    same,
     scenarios_played,
 )
 from mockllm.checking.conversations.retries import MOST_TRIES
@@ -56,9 +55,11 @@ def tools_judged(record: JudgedSession) -> Violations:
 
 def _call_reached(call: ModelCall) -> Violations:
     shown = f"{call.tool}({compact(call.arguments)})"
-    if call.changed is not None:
-        sent = compact(call.changed.arguments)
-        yield violation("call-changed", call.changed.first, call=shown, sent=sent)
+    # An operation may name the call and have other arguments.
+    changed = call.changed or next((run for run in call.runs if run.key != call.key), None)
+    if changed is not None:
+        sent = compact(changed.arguments)
+        yield violation("call-changed", changed.first, call=shown, sent=sent)
     elif call.results and not call.runs:
         step, result = call.results[0]
         if result.error or call.call.refused:
@@ -86,11 +87,8 @@ def _calls_unasked(traffic: ToolTraffic) -> Violations:
         again = next(
             (
                 call
-                for call in traffic.calls
-                if call.tool == run.tool
-                and call.runs
-                and same(call.arguments, run.arguments)
-                and call.steps[0].exchange.received.clock <= run.first.received.clock
+                for call in traffic.equal.get(run.key, ())
+                if call.runs and call.steps[0].exchange.received.clock <= run.first.received.clock
             ),
             None,
         )
@@ -107,11 +105,9 @@ def _calls_unasked(traffic: ToolTraffic) -> Violations:
 def _tries_right(traffic: ToolTraffic) -> Violations:
     for run in traffic.runs:
         # Each answer with the call may be of another conversation, whose tries are its own.
-        asked = sum(
-            len(call.steps)
-            for call in traffic.calls
-            if call.tool == run.tool and same(call.arguments, run.arguments)
-        )
+        if run.failures < MOST_TRIES:
+            continue
+        asked = sum(len(call.steps) for call in traffic.equal.get(run.key, ()))
         if asked and run.failures >= MOST_TRIES * asked:
             yield violation("tool-tried-on", run.last, call=run.tool, count=run.failures + 1)
     for call in traffic.calls:

@@ -416,8 +416,11 @@ async def journal_parts(
         entries = session.entries
         if not entries:
             last = max(last, session.count)
-        calls = {number: call for call in calls_of(session) for number in call.operations}
-        for entry in _of_page(entries, page):
+        shown_entries = _of_page(entries, page)
+        calls: dict[int, ExecutedCall] = {}
+        if any(entry.played.mcp for entry in shown_entries):  # all requests are read for them
+            calls = {number: call for call in calls_of(session) for number in call.operations}
+        for entry in shown_entries:
             if entry.dropped:
                 continue
             shown = entry.as_json()
@@ -438,7 +441,7 @@ async def journal_parts(
     yield b"]," + dumps(end).encode()[1:]
 
 
-def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Exchange]:
+def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> tuple[Exchange, ...]:
     if not page.paged:
         return entries
     start = bisect_right(entries, page.after, key=lambda entry: entry.number)
