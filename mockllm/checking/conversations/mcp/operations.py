@@ -225,11 +225,13 @@ class ToolTraffic:
                     located.setdefault(key[:2], []).append(calls[key])
                 calls[key].steps.append(step)
             for trip in step.round_trips:
+                stored = trip.played[-1:] if trip.stored else []
+                at = stored[0].location if stored else trip.location
                 for made in trip.calls:
-                    known = calls.get((step.request.api, trip.location, made.id)) or next(
+                    known = calls.get((step.request.api, at, made.id)) or next(
                         (
                             one
-                            for one in located.get((step.request.api, trip.location), ())
+                            for one in located.get((step.request.api, at), ())
                             if (not made.id or one.call.any_id) and one.call.name == made.name
                         ),
                         None,
@@ -250,7 +252,15 @@ class ToolTraffic:
             named.setdefault((call.tool, call.call.id), []).append(call)
 
         def belongs(run: ToolRun, calls: list[ModelCall]) -> bool:
-            found = next((call for call in calls if call.takes(run)), None)
+            at = run.first.received.clock
+
+            def order(call: ModelCall) -> tuple[bool, bool, float]:
+                # Of several, the call whose result comes first: others may wait for ever, where a
+                # client began its conversation anew.
+                end = min((clock for clock in call.continued if clock > at), default=inf)
+                return len(call.runs) >= len(call.steps), call.key != run.key, end
+
+            found = min((call for call in calls if call.takes(run)), key=order, default=None)
             if found is not None:
                 found.runs.append(run)
             return found is not None
@@ -284,14 +294,15 @@ def _key(tool: str, arguments: Mapping[str, Any]) -> str:
     """Equal for calls of one tool with equal arguments: JSON values, of which 1 is 1.0 but not
     true; some clients leave out members that are null."""
     given = {key: value for key, value in arguments.items() if value is not None}
-    return f"{tool} {json.dumps(_plain(given), sort_keys=True)}"
+    return f"{tool} {json.dumps(plain(given), sort_keys=True)}"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A JSON value in which whole numbers are integers."""
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return list(map(_plain, value))
+        return list(map(plain, value))
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -14,6 +14,7 @@ from mockllm.checking.conversations.mcp.operations import (
     ModelCall,
     ToolRun,
     ToolTraffic,
+    plain,
     scenarios_played,
 )
 from mockllm.checking.conversations.retries import MOST_TRIES
@@ -68,6 +69,8 @@ def _call_reached(call: ModelCall) -> Violations:
         else:
             yield violation("call-lost-before-tool", step, call=shown, id=call.call.id)
         return
+    if call.call.refused and call.runs:
+        yield violation("call-of-refused", call.runs[0].first, call=shown, id=call.call.id)
     for run in call.runs[len(call.steps) :]:
         yield violation("call-made-again", run.first, call=call.tool, id=call.call.id)
     if call.runs and not call.results and all(_has_left(step, call) for step in call.steps):
@@ -144,7 +147,7 @@ def _result_returned(call: ModelCall, traffic: ToolTraffic) -> Violations:
             yield from _missing_result(call, known[-1], step, result, traffic)
     elif known[-1].error is not None and not result.error and _can_mark(step):
         yield violation("failure-without-mark", step, id=call.call.id)
-    yield from _media_left_out(known[-1], step, call)
+    yield from _media_left_out(known[-1], step, call, result)
 
 
 def _cancellation(run: ToolRun, traffic: ToolTraffic) -> Literal["", "before", "after"]:
@@ -209,7 +212,11 @@ def _is_returned(answer: McpAnswer, result: Message) -> bool:
     """Whether a result has the texts of an answer, or its structured content."""
     if _has_texts(answer, result):
         return True
-    return answer.json is not None and any(value == answer.json for value in _values(result.text))
+    if answer.json is None:
+        return False
+    wanted = json.dumps(plain(answer.json), sort_keys=True)
+    values = (value for value in _values(result.text) if isinstance(value, dict))
+    return any(json.dumps(plain(value), sort_keys=True) == wanted for value in values)
 
 
 def _has_texts(answer: McpAnswer, result: Message) -> bool:
@@ -250,11 +257,16 @@ def _strings(text: str) -> Iterator[str]:
     return (value for value in _values(text) if isinstance(value, str))
 
 
-def _media_left_out(answer: McpAnswer, step: Step, call: ModelCall) -> Violations:
+def _media_left_out(answer: McpAnswer, step: Step, call: ModelCall, result: Message) -> Violations:
     body = step.exchange.body
     for kind, media in (("image", answer.image), ("audio", answer.audio)):
         if media is not None and b64encode(media.data)[:64] not in body:
             yield violation("media-left-out", step, kind=kind, id=call.call.id)
+    resource = mapping(answer.resource).get("text")
+    if isinstance(resource, str) and not any(
+        _is_in(resource, text) for text in (result.text, *_strings(result.text))
+    ):
+        yield violation("media-left-out", step, kind="resource", id=call.call.id)
     uri = mapping(answer.link).get("uri")
     if isinstance(uri, str) and json.dumps(uri)[1:-1].encode() not in body:
         yield violation("media-left-out", step, kind="link", id=call.call.id)
@@ -356,9 +368,18 @@ def _schema_right(
     if invented and known:
         yield violation("schema-invented", step, tool=full, names=", ".join(invented))
     elif known and (
-        known.keys() - named or {*_required_names(ours)} - {*_required_names(offered.parameters)}
+        known.keys() - named
+        or {*_required_names(ours)} - {*_required_names(offered.parameters)}
+        or any(_types_differ(schema, sent.get(name)) for name, schema in known.items())
     ):
         yield violation("schema-changed", step, tool=full)
+
+
+def _types_differ(ours: Any, sent: Any) -> bool:
+    """Whether two schemas have different types; clients leave types out, or let null be one."""
+    types = [mapping(schema).get("type") for schema in (ours, sent)]
+    texts = [type_.lower() for type_ in types if isinstance(type_, str)]
+    return len({*texts}) > 1
 
 
 def _required_names(schema: Any) -> list[str]:
