@@ -17,6 +17,7 @@ META = "io.modelcontextprotocol/"
 """The prefix of the fields of `_meta` that each stateless request has."""
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
+INTERNAL_ERROR = -32603
 HEADERS_DISAGREE, UNSUPPORTED_VERSION = -32020, -32022  # of 2026-07-28
 
 VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"

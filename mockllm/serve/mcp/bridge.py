@@ -16,18 +16,22 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock, Thread
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
 from mockllm.core.errors import UsageError
 from mockllm.play.mcp.rpc import (
     ANSWER,
+    INTERNAL_ERROR,
     META,
     METHOD_HEADER,
     NAME_HEADER,
     RECORDED,
     STDIO_HEADER,
     VERSION_HEADER,
+    RpcProblem,
+    error_of,
     mapping,
 )
 
@@ -68,16 +72,18 @@ class Bridge:
 
     def run(self, lines: Iterable[bytes]) -> None:
         """Passes lines on until there are no more, and then waits for the last answers."""
-        threads = []
+        threads: list[Thread] = []
         for line in lines:
             if line.strip():
                 thread = Thread(target=self._pass, args=(line.strip(),), daemon=True)
                 thread.start()
-                threads.append(thread)
+                threads = [thread, *(one for one in threads if one.is_alive())]
+        end = monotonic() + _TO_CONNECT
         for thread in threads:
-            thread.join(_TO_CONNECT)
+            thread.join(max(0, end - monotonic()))
 
     def _pass(self, line: bytes) -> None:
+        id = _id_of(_parse(line))
         connection = http.client.HTTPConnection(self._host, self._port, timeout=_PATIENCE)
         try:
             connection.request("POST", self._path, line, _headers(line))
@@ -87,10 +93,12 @@ class Bridge:
                 os._exit(1)
             if told == "noise":
                 self._write(_NOISE)
-            for message in _messages(response):
+            for message in _messages(response, id):
                 self._write(message + "\n")
         except (OSError, http.client.HTTPException) as error:
             self._report(f"mockllm mcp: no answer: {error!r}")
+            if id is not None:  # an agent would wait for its timeout
+                self._write(_error(id, f"no answer: {error!r}") + "\n")
         finally:
             connection.close()
 
@@ -195,21 +203,32 @@ def _headers(line: bytes) -> dict[str, str]:
     if isinstance(version, str):
         headers |= {VERSION_HEADER: version, METHOD_HEADER: str(message.get("method"))}
         name = params.get("name")
-        if isinstance(name, str) and name.isascii():
+        if isinstance(name, str):
             headers[NAME_HEADER] = name
-    return headers
+    return {name: text for name, text in headers.items() if text.isascii() and text.isprintable()}
 
 
 def _parse(text: bytes | str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
-def _messages(response: http.client.HTTPResponse) -> Iterator[str]:
-    """The messages of an answer, a line each; an HTTP error is one of the protocol."""
+def _id_of(message: dict[str, Any]) -> str | int | None:
+    """The id of a request; None where the message is none."""
+    id = message.get("id") if "method" in message else None
+    return id if isinstance(id, str | int) else None
+
+
+def _error(id: str | int | None, text: str) -> str:
+    return json.dumps(error_of(id, RpcProblem(INTERNAL_ERROR, text)))
+
+
+def _messages(response: http.client.HTTPResponse, id: str | int | None) -> Iterator[str]:
+    """The messages of an answer, a line each; an HTTP error is one of the protocol, which has the
+    id of the request, as clients wait on where it has another one."""
     kind = response.getheader("content-type") or ""
     if kind.startswith("text/event-stream"):
         for line in response:
@@ -222,7 +241,8 @@ def _messages(response: http.client.HTTPResponse) -> Iterator[str]:
         return
     message = _parse(body)
     if response.status >= 400 and "jsonrpc" not in message:
-        error = {"code": -32603, "message": f"HTTP {response.status}"}
-        yield json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+        yield _error(id, f"HTTP {response.status}")
+    elif response.status >= 400 and id is not None:
+        yield json.dumps(message | {"id": id})
     else:
-        yield json.dumps(message, ensure_ascii=False) if message else body.decode("latin-1")
+        yield body.decode(errors="replace").replace("\r", " ").replace("\n", " ")

@@ -13,6 +13,7 @@ from mcp.client.stdio import StdioServerParameters
 from tests.serve.mcp.servers import BOTH, WEATHER, message
 from tests.timeouts import GIVE_UP
 
+NAMESPACE = "io.modelcontextprotocol/"
 PROGRAM = [sys.executable, "-m", "mockllm", "mcp", "weather"]
 
 
@@ -56,6 +57,43 @@ def test_streams_and_errors_are_lines(serve):
     assert {json.loads(line)["error"]["code"] for line in lines} == {-32603, -32700}
     code, lines, _ = talk(served, message("tools/call", params))
     assert [json.loads(line).get("method") for line in lines] == ["notifications/progress", None]
+
+
+def test_each_request_gets_an_answer_with_its_id(serve):
+    """Also after an HTTP error, a lost session and a broken connection: clients wait on
+    otherwise."""
+    served = serve(WEATHER[: WEATHER.index("calls:")] + """calls:
+  - tool: show
+    attempts: [{http: 503}, {fault: session-lost}, {fault: {cut: {after: 9 bytes}}},
+               {fault: refuse}]
+    answer: {text: x}
+""")  # fmt: skip
+    kinds = []
+    for number in range(5):
+        _, (line,), _ = talk(served, message("tools/call", {"name": "show"}, id=number))
+        assert json.loads(line)["id"] == number
+        kinds.append(json.loads(line).get("error", {}).get("code"))
+    assert kinds == [-32603, -32600, -32603, -32603, None]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"a":' * 9000,
+        "\x00\x01",
+        "[" + json.dumps(message("ping")) + "]",
+        json.dumps(message("ping", {"_meta": {f"{NAMESPACE}protocolVersion": "a\r\nb: c"}})),
+        json.dumps(message("tools/call", {"name": "a\nb"}, stateless=True)),
+        json.dumps(message("tools/call", {"name": "\ud800 ü"}, stateless=True)),
+        json.dumps(message("tools/call", {"name": "x" * 500_000})),
+    ],
+    ids=range(7),
+)
+def test_hostile_lines_leave_the_program_alive(serve, line):
+    """It answers what comes after them, and shows no traceback."""
+    code, lines, errors = talk(serve(BOTH), line, message("ping", id="end"))
+    assert (code, errors) == (0, "")
+    assert {"jsonrpc": "2.0", "id": "end", "result": {}} in map(json.loads, lines)
 
 
 def test_the_program_breaks_as_programs_do(serve):
