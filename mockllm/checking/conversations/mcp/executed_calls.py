@@ -48,20 +48,17 @@ def executed_calls(traffic: ToolTraffic) -> Iterator[ExecutedCall]:
     conversation waits for the same."""
     for call in traffic.calls:
         for run in call.runs:
-            step = _step_of(call, run, traffic)
+            step = _step_of(call, run)
             if step is not None:
                 ended = (s.number for s, _ in call.results if s.number > run.last.number)
                 tries = tuple(exchange.number for exchange in run.tries)
                 yield ExecutedCall(step.number, call.call.id, call.tool, tries, next(ended, None))
 
 
-def _step_of(call: ModelCall, run: ToolRun, traffic: ToolTraffic) -> Step | None:
+def _step_of(call: ModelCall, run: ToolRun) -> Step | None:
     """The request whose answer has the call that an operation executed."""
-    at = run.first.received.clock
-    for other in traffic.equal.get(run.key, ()):
-        if other.until < at or other.steps[0] in call.steps:
-            continue
-        if other.takes(run) and run.call_id in ("", other.call.id):
+    for other in run.waiting:
+        if other.steps[0] not in call.steps and run.call_id in ("", other.call.id):
             return None
     before = [step for step in call.steps if step.number < run.first.number]
     # A client that left a stream, or whose stream broke, asks again.

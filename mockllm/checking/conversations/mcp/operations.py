@@ -9,7 +9,8 @@ it; by equal arguments between the stream and the result; and what is left, by t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from mockllm.checking.conversations.round_trips import Step, StreamedCall
 from mockllm.checking.conversations.session_history import JudgedSession
 from mockllm.core.errors import RequestError
-from mockllm.core.jsontext import parse, parse_object
+from mockllm.core.jsontext import compact, parse, parse_object
 from mockllm.core.request import Message
 from mockllm.play.mcp.rpc import Operation, mapping
 from mockllm.play.mcp.tool_names import tool_names
@@ -28,13 +29,19 @@ from mockllm.scenario.model import Scenario
 
 @dataclass(slots=True, eq=False)
 class ToolRun:
-    """An operation: a call of a tool of a server, with its tries."""
+    """An operation: a call of a tool of a server, with its tries.
+
+    Args:
+        key: equal for operations of one tool with equal arguments.
+        waiting: the calls with its key in whose windows it is.
+    """
 
     tool: str
     arguments: Mapping[str, Any]
     tries: list[Exchange]
     operations: list[Operation]
     key: str = ""
+    waiting: list[ModelCall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.key = _key(self.tool, self.arguments)
@@ -102,11 +109,16 @@ class ModelCall:
     def __post_init__(self) -> None:
         self.key = _key(self.tool, self.arguments)
 
+    @property
+    def since(self) -> float:
+        """When the first request arrived that was answered with it."""
+        return self.steps[0].exchange.received.clock
+
     def takes(self, run: ToolRun) -> bool:
         """Whether an operation is in its window: after a request that was answered with the call,
         and before the one that brings the result. Of several equal conversations any may wait."""
         at = run.first.received.clock
-        if not self.steps[0].exchange.received.clock <= at <= self.until:
+        if not self.since <= at <= self.until:
             return False
         begun = [s.exchange.received.clock for s in self.steps if s.exchange.received.clock <= at]
         ended = [clock for clock in self.continued if clock <= at]
@@ -135,9 +147,7 @@ class ToolTraffic:
         self.cancelled: dict[tuple[str, object], list[float]] = {}
         self.runs = self._read(record) if self.servers else []
         self.calls = self._calls(record) if self.servers else []
-        self.equal: dict[str, list[ModelCall]] = {}
-        for call in self.calls:
-            self.equal.setdefault(call.key, []).append(call)
+        self.equal = _grouped(self.calls, lambda call: call.key)
         self.unasked: list[ToolRun] = []
         self._pair()
 
@@ -247,10 +257,6 @@ class ToolTraffic:
         return list(calls.values())
 
     def _pair(self) -> None:
-        named: dict[tuple[str, str], list[ModelCall]] = {}
-        for call in self.calls:
-            named.setdefault((call.tool, call.call.id), []).append(call)
-
         def belongs(run: ToolRun, calls: list[ModelCall]) -> bool:
             at = run.first.received.clock
 
@@ -260,23 +266,23 @@ class ToolTraffic:
                 end = min((clock for clock in call.continued if clock > at), default=inf)
                 return len(call.runs) >= len(call.steps), call.key != run.key, end
 
-            found = min((call for call in calls if call.takes(run)), key=order, default=None)
+            found = min(calls, key=order, default=None)
             if found is not None:
                 found.runs.append(run)
             return found is not None
 
-        def is_equal(run: ToolRun) -> bool:
-            open_ = waiting.get(run.key, [])
-            open_[:] = (call for call in open_ if len(call.runs) < len(call.steps))
-            return belongs(run, [c for c in open_ if run.call_id in ("", c.call.id)])
-
+        named = _grouped(self.calls, lambda call: (call.tool, call.call.id))
         left = [
             run
-            for run in self.runs
-            if not (run.call_id and belongs(run, named.get((run.tool, run.call_id), [])))
+            for run, calls in _waiting(self.runs, named, lambda run: (run.tool, run.call_id))
+            if not (run.call_id and belongs(run, calls))
         ]
-        waiting = {key: list(calls) for key, calls in self.equal.items()}
-        left = [run for run in left if not is_equal(run)]
+        for run, calls in _waiting(self.runs, self.equal, lambda run: run.key):
+            run.waiting = calls
+        for run in tuple(left):
+            free = [c for c in run.waiting if len(c.runs) < len(c.steps)]
+            if belongs(run, [c for c in free if run.call_id in ("", c.call.id)]):
+                left.remove(run)
         for run in left:
             for call in self.calls:
                 if call.changed is not None or call.tool != run.tool:
@@ -290,19 +296,59 @@ class ToolTraffic:
                 self.unasked.append(run)
 
 
+Group = Hashable
+
+
+def _grouped(
+    calls: Iterable[ModelCall], group: Callable[[ModelCall], Group]
+) -> dict[Group, list[ModelCall]]:
+    """The calls by groups, each in the order of time."""
+    found: dict[Group, list[ModelCall]] = {}
+    for call in sorted(calls, key=lambda call: call.since):
+        found.setdefault(group(call), []).append(call)
+    return found
+
+
+def _waiting(
+    runs: Iterable[ToolRun],
+    grouped: Mapping[Group, list[ModelCall]],
+    group: Callable[[ToolRun], Group],
+) -> Iterator[tuple[ToolRun, list[ModelCall]]]:
+    """The operations in the order of time, with the calls of their groups in whose windows they
+    are. Calls whose windows are closed are looked at no more: there may be thousands."""
+    coming = {key: deque(calls) for key, calls in grouped.items()}
+    open_: dict[Group, list[ModelCall]] = {}
+    for run in sorted(runs, key=lambda run: run.first.received.clock):
+        at, key = run.first.received.clock, group(run)
+        calls = [call for call in open_.get(key, ()) if call.until >= at]
+        begins = coming.get(key, deque())
+        while begins and begins[0].since <= at:
+            calls.append(begins.popleft())
+        open_[key] = calls
+        yield run, [call for call in calls if call.takes(run)]
+
+
 def _key(tool: str, arguments: Mapping[str, Any]) -> str:
     """Equal for calls of one tool with equal arguments: JSON values, of which 1 is 1.0 but not
     true; some clients leave out members that are null."""
     given = {key: value for key, value in arguments.items() if value is not None}
-    return f"{tool} {json.dumps(plain(given), sort_keys=True)}"
+    return f"{tool} {json_key(given)}"
 
 
-def plain(value: Any) -> Any:
+def json_key(value: Any) -> str:
+    """Equal for equal JSON values."""
+    try:
+        return json.dumps(_plain(value), sort_keys=True)
+    except RecursionError:
+        return compact(value)
+
+
+def _plain(value: Any) -> Any:
     """A JSON value in which whole numbers are integers."""
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return list(map(plain, value))
+        return list(map(_plain, value))
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -14,7 +14,7 @@ from mockllm.checking.conversations.mcp.operations import (
     ModelCall,
     ToolRun,
     ToolTraffic,
-    plain,
+    json_key,
     scenarios_played,
 )
 from mockllm.checking.conversations.retries import MOST_TRIES
@@ -214,9 +214,9 @@ def _is_returned(answer: McpAnswer, result: Message) -> bool:
         return True
     if answer.json is None:
         return False
-    wanted = json.dumps(plain(answer.json), sort_keys=True)
+    wanted = json_key(answer.json)
     values = (value for value in _values(result.text) if isinstance(value, dict))
-    return any(json.dumps(plain(value), sort_keys=True) == wanted for value in values)
+    return any(json_key(value) == wanted for value in values)
 
 
 def _has_texts(answer: McpAnswer, result: Message) -> bool:
