@@ -62,7 +62,8 @@ def answer(
     """
     mcp = player.mcp
     if not name:
-        return _plain(404, Operation("", ""))
+        nothing = _plain(404, Operation("", ""))
+        return replace(nothing, played=replace(nothing.played, outcome="auxiliary"))
     if method == "DELETE":
         return _plain(200, Operation(name, "DELETE"))
     if method == "GET":

@@ -6,6 +6,8 @@ import json
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp import Client
 
 from mockllm.core.errors import ScenarioError, UsageError
@@ -16,6 +18,7 @@ from mockllm.record.importers.export import exchanges
 from mockllm.scenario.dump import dump
 from tests.serve.mcp.servers import (
     BOTH,
+    META,
     STATELESS,
     WEATHER,
     call,
@@ -226,6 +229,61 @@ def test_messages_that_are_none_get_errors_of_the_protocol(serve):
         params = {"name": "show", "arguments": arguments}
         assert refused(json.dumps(message("tools/call", params))) == (200, -32602)
     assert served.http.get("/.well-known/oauth-protected-resource").status_code == 404
+    assert served.journal()[-1]["outcome"] == "auxiliary"  # it is no use of a server
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(["show", "get_forecast", "nope"]) | JSON
+KEYS = st.sampled_from(
+    ["progressToken", "callId", "claudecode/toolUseId", *META]
+)  # fmt: skip
+MESSAGES = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0") | JSON, "id": st.integers() | st.text() | JSON},
+    optional={
+        "method": st.sampled_from(["initialize", "server/discover", "tools/list", "ping"]) | JSON,
+        "params": JSON,
+        "result": JSON,
+    },
+) | st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0"), "id": st.integers(), "method": st.just("tools/call")},
+    optional={
+        "params": st.fixed_dictionaries(
+            {"name": NAMES},
+            optional={
+                "arguments": JSON | st.dictionaries(st.just("city"), JSON),
+                "_meta": JSON | st.dictionaries(KEYS, JSON),
+                "requestState": JSON,
+            },
+        )
+    },
+)
+BODIES = MESSAGES.map(lambda one: json.dumps(one).encode()) | st.binary(max_size=40)
+HEADERS = st.dictionaries(
+    st.sampled_from(
+        ["mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id", "content-type"]
+    ),
+    st.sampled_from(["", STATELESS, "tools/call", "=?base64?x?=", "W10=", "2025-06-18"]),
+)
+
+
+def test_hostile_messages_get_errors_of_the_protocol(serve):
+    """Whatever comes, no request fails in mockllm, and the verdict can be given."""
+    served = serve(BOTH)
+
+    @given(BODIES, HEADERS, st.sampled_from(["POST", "POST", "POST", "GET", "DELETE", "PUT"]))
+    def send_it(body: bytes, headers: dict[str, str], method: str) -> None:
+        content = body if method in ("POST", "PUT") else None
+        answer = served.http.request(method, "/mcp/weather", content=content, headers=headers)
+        assert answer.status_code in (200, 202, 400, 405), answer.text
+        if answer.content:
+            assert answer.json()["jsonrpc"] == "2.0"
+
+    send_it()
+    assert served.http.get("/_mockllm/verify").status_code == 200
 
 
 def test_a_server_may_speak_one_era_alone(serve):

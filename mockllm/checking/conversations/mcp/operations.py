@@ -147,7 +147,7 @@ class ToolTraffic:
         self.cancelled: dict[tuple[str, object], list[float]] = {}
         self.runs = self._read(record) if self.servers else []
         self.calls = self._calls(record) if self.servers else []
-        self.equal = _grouped(self.calls, lambda call: call.key)
+        self.equal = _groups(self.calls, lambda call: call.key)
         self.unasked: list[ToolRun] = []
         self._pair()
 
@@ -271,7 +271,7 @@ class ToolTraffic:
                 found.runs.append(run)
             return found is not None
 
-        named = _grouped(self.calls, lambda call: (call.tool, call.call.id))
+        named = _groups(self.calls, lambda call: (call.tool, call.call.id))
         left = [
             run
             for run, calls in _waiting(self.runs, named, lambda run: (run.tool, run.call_id))
@@ -299,7 +299,7 @@ class ToolTraffic:
 Group = Hashable
 
 
-def _grouped(
+def _groups(
     calls: Iterable[ModelCall], group: Callable[[ModelCall], Group]
 ) -> dict[Group, list[ModelCall]]:
     """The calls by groups, each in the order of time."""
