@@ -296,7 +296,7 @@ class McpPlayer:
             known = (found.scenario, found.number) == (scenario, number)
             answers = found.entry.every_answer
             if known and found.entry.server == name and index < len(answers):
-                operation = Operation(name, "tools/call", found.entry.tool, scenario, number, index)
+                operation = Operation(name, "GET", found.entry.tool, scenario, number, index)
                 last = result_of(id, result(answers[index]))
                 return McpReply(operation, messages=(), last=last, event_id="resumed")
         return None

@@ -39,6 +39,7 @@ calls:
   - {tool: get, match: {arguments: {city: Slow}}, attempts: [{http: 503}], answer: {text: At last}}
   - {tool: get, match: {arguments: {city: Gone}}, fault: session-lost, answer: {text: Back again}}
   - {tool: get, match: {arguments: {city: Swap}}, answer: {text: Swapped, tools: [{name: get}]}}
+  - {tool: get, match: {arguments: {city: Rest}}, answer: {text: The rest of it, resumed: true}}
   - {tool: get, match: {arguments: {city: Late}}, timing: {ttft: 60s}, answer: {text: Rain late}}
   - {tool: put, answer: {text: Stored}}
 """.replace("LONG", "long " * 1000)  # fmt: skip
@@ -91,6 +92,9 @@ class Agent:
         answer = self.send("tools/call", params)
         if answer.status_code >= 400:
             answer = self.send("tools/call", params)
+        ids = [line[4:] for line in answer.text.splitlines() if line.startswith("id: ")]
+        if ids:  # the stream ended before the result
+            answer = self.served.http.get("/mcp/weather", headers={"last-event-id": ids[-1]})
         events = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
         result: Json = json.loads(events[-1] if events else answer.text)["result"]
         return result

@@ -380,6 +380,13 @@ def test_equal_parallel_calls_need_as_many_operations(serve):
     assert found["found"]["good"], found["found"]
 
 
+def test_a_result_that_is_fetched_later_is_of_the_same_call(serve):
+    """By the GET that resumes a stream; it is no call of its own."""
+    found = play(serve, scenario(["Rest"], ["Oslo"]), {})
+    assert found["found"]["good"], found["found"]
+    assert not found["remarks"], found["found"]
+
+
 def test_agents_side_by_side_are_not_accused(serve):
     """Equal conversations of two agents have the same histories."""
     served = serve(PARALLEL)
