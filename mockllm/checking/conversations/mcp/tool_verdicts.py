@@ -145,7 +145,7 @@ def _result_returned(call: ModelCall, traffic: ToolTraffic) -> Violations:
     if not any(_is_returned(answer, result) for answer in known):
         if "after" not in cancelled:
             yield from _missing_result(call, known[-1], step, result, traffic)
-    elif known[-1].error is not None and not result.error and _can_mark(step):
+    elif known[-1].error is not None and not _is_marked(result) and _can_mark(step):
         yield violation("failure-without-mark", step, id=call.call.id)
     yield from _media_left_out(known[-1], step, call, result)
 
@@ -167,6 +167,13 @@ def _cancellation(run: ToolRun, traffic: ToolTraffic) -> Literal["", "before", "
     if not said:
         return ""
     return "after" if sent.complete and min(said) >= begun + sent.duration else "before"
+
+
+def _is_marked(result: Message) -> bool:
+    """Whether a result is one of a failure: by the API, or as the server's whole result says it."""
+    if result.error:
+        return True
+    return any(mapping(value).get("isError") is True for value in _values(result.text))
 
 
 def _can_mark(step: Step) -> bool:

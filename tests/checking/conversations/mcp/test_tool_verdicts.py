@@ -266,6 +266,9 @@ def test_a_failure_without_its_mark_is_a_remark(serve):
     unmarked = play(serve, text, {"marks": False}, AnthropicAgent)
     assert unmarked["remarks"] == {"failure-unmarked"}
     assert not play(serve, text, {}, AnthropicAgent)["remarks"]
+    # The model sees the server's own mark in the whole result.
+    whole = {"marks": False, "text": lambda self, result: json.dumps(result)}
+    assert not play(serve, text, whole, AnthropicAgent)["remarks"]
 
 
 def test_a_refusal_that_is_marked_is_a_remark(serve):
