@@ -56,6 +56,37 @@ def test_a_codex_namespace_holds_the_tool(serve):
     assert (call["namespace"], call["name"]) == ("mcp__weather", "get_forecast")
 
 
+TWO = """
+mcp: music
+tools: [{name: get_forecast, parameters: {type: object, properties: {song: {type: string}}}}]
+---
+"""
+
+
+def test_codex_namespaces_may_hold_tools_of_one_name(serve):
+    """Two servers have it; the namespace says whose it is, also in the history."""
+    text = BOTH.replace(
+        "arguments: {city: Oslo}}\n  - reply",
+        "arguments: {city: Oslo}}\n  - reply: {tool: music.get_forecast, id: call_2}\n  - reply",
+    )
+    spaces = [
+        {"type": "namespace", "name": f"mcp__{server}", "description": "", "tools": [
+            {"type": "function", "name": "get_forecast", "parameters": {"type": "object"}}]}
+        for server in ("weather", "music")
+    ]  # fmt: skip
+    served, items = serve(f"{TWO}{text}"), [{"role": "user", "content": "umbrella?"}]
+    for number, space in enumerate(["mcp__weather", "mcp__music"], 1):
+        body = {"model": "m", "input": items, "tools": spaces}
+        (call,) = served.http.post("/v1/responses", json=body).json()["output"]
+        assert (call["namespace"], call["name"]) == (space, "get_forecast")
+        result = {"type": "function_call_output", "call_id": f"call_{number}", "output": "Rain"}
+        items += [call, result]
+    ended = served.http.post("/v1/responses", json={**body, "input": items}).json()
+    assert ended["output"][0]["content"][0]["text"] == "Take an umbrella."
+    broken = served.http.get("/_mockllm/verify").json()["violations"]
+    assert {one["invariant"] for one in broken} == {"call-reached-tool", "tools-offered"}
+
+
 def test_a_tool_that_is_not_offered_refuses_the_request(serve):
     """With the names that are, so that nobody looks for the mistake in the model."""
     served = serve(BOTH)

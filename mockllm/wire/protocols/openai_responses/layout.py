@@ -188,15 +188,14 @@ def _item(
     value: Json = {"id": id, "type": group.kind}
     match parts[-1]:
         case ToolCall(custom=True) as call:
-            fields = {"call_id": call.id, "input": call.arguments, "name": call.name}
-            value |= {"status": status, **fields, **_namespace(call, reply)}
+            fields = {"call_id": call.id, "input": call.arguments}
+            value |= {"status": status, **fields, **_named(call, reply)}
         case ToolCall() as call:
             value |= {
                 "status": status,
                 "arguments": "".join(call.fragments) if call.fragments else "{}",
                 "call_id": call.id,
-                "name": call.name,
-                **_namespace(call, reply),
+                **_named(call, reply),
             }
         case ServerTool() as call:
             known = call.id if own.get(call.id) == group.parts[0] else ""
@@ -211,9 +210,10 @@ def _item(
     return OutputItem(id, group.output_index, group.kind, tuple(group.parts), value)
 
 
-def _namespace(call: ToolCall, reply: Reply) -> Json:
+def _named(call: ToolCall, reply: Reply) -> Json:
     namespace = dict(reply.options.namespaces).get(call.name)
-    return {} if namespace is None else {"namespace": namespace}
+    name = dict(reply.options.own_names).get(call.name, call.name)
+    return {"name": name} | ({} if namespace is None else {"namespace": namespace})
 
 
 def _server_tool_fields(reply: Reply, call: ServerTool, id: str, number: str, status: str) -> Json:

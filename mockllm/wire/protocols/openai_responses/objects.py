@@ -39,6 +39,8 @@ class Options:
         namespaces: of the offered tools that have one, by their names.
         partial_images: how many the request asks for before each finished image.
         compacting: whether the request ends with a `compaction_trigger`.
+        own_names: of the tools whose name several namespaces have, by the names that tell them
+            apart.
     """
 
     echo: str = "{}"
@@ -47,6 +49,7 @@ class Options:
     namespaces: tuple[tuple[str, str], ...] = ()
     partial_images: int = 0
     compacting: bool = False
+    own_names: tuple[tuple[str, str], ...] = ()
 
 
 def response_id(token: str) -> str:

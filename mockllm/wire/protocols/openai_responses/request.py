@@ -7,7 +7,9 @@ Errors have the service's messages and codes. Only pure functions may live here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mockllm.core.errors import RequestError
@@ -41,11 +43,16 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         _check(body)
     system = string(body.get("instructions"))
     history = messages(body.get("input"), strict)
+    shared = shared_names(body)
+    if shared:
+        items = (item for item in array(body.get("input")) if isinstance(item, Mapping))
+        history = [_told_apart(*pair, shared) for pair in zip(history, items, strict=False)]
     if strict:
         check_pairs(body)
     if system:
         history.insert(0, Message("system", system))
-    tools = offered_tools(body.get("tools"), strict) + added_tools(body.get("input"))
+    tools = offered_tools(body.get("tools"), strict, shared)
+    tools += added_tools(body.get("input"), shared)
     return Request(
         API,
         string(body.get("model")),
@@ -201,13 +208,15 @@ def options(request: Request) -> Options:
     if mapping(body.get("image")).get("context_compression") not in ("enabled", "disabled"):
         echo.pop("image", None)
     include = body.get("include")
+    shared, spaces = shared_names(body), namespaces(body)
     return Options(
         encodable(dumps(echo)) if echo else "{}",
         mapping(body.get("stream_options")).get("include_obfuscation") is not False,
         isinstance(include, list) and "reasoning.encrypted_content" in include,
-        namespaces(body),
+        tuple((_name_in(space, tool, shared), space) for tool, space in spaces),
         _partial_images(body.get("tools")),
         _is_compacting(body),
+        tuple((_name_in(space, tool, shared), tool) for tool, space in spaces if tool in shared),
     )
 
 
@@ -285,31 +294,56 @@ _MODES = ("none", "auto", "required")
 _ADDING = ("additional_tools", "tool_search_output")
 
 
-def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
-    """The tools that the client runs itself, without those that the service hosts."""
+def offered_tools(
+    value: object, strict: bool, shared: Collection[str] = ()
+) -> tuple[OfferedTool, ...]:
+    """The tools that the client runs itself, without those that the service hosts.
+
+    Args:
+        shared: names that several namespaces have.
+    """
     if not isinstance(value, list) or not value:
         return ()
     if strict:
         for i, offer in enumerate(value):
             _check_offer(f"tools[{i}]", offer)
-    return tuple(_offers(value))
+    return tuple(_offers(value, shared))
 
 
-def _offers(value: list[Any]) -> Iterator[OfferedTool]:
+def _offers(value: list[Any], shared: Collection[str], space: str = "") -> Iterator[OfferedTool]:
     for offer in value:
         tool = mapping(offer)
         kind, inner = tool.get("type"), array(tool.get("tools"))
         if kind in ("function", "custom"):
             offered = offered_tool(tool, custom=kind == "custom")
-            yield from () if offered is None else (offered,)
+            if offered is not None:
+                yield replace(offered, name=_name_in(space, offered.name, shared))
         elif kind == "namespace":
-            yield from _offers([tool for tool in inner if mapping(tool).get("type") != kind])
+            own = [tool for tool in inner if mapping(tool).get("type") != kind]
+            yield from _offers(own, shared, string(tool.get("name")))
 
 
-def added_tools(value: object) -> tuple[OfferedTool, ...]:
+def _name_in(space: str, name: str, shared: Collection[str]) -> str:
+    """The name of a tool, with its namespace before it where others have the same name."""
+    return f"{space}__{name}" if space and name in shared else name
+
+
+def _told_apart(message: Message, item: Fields, shared: Collection[str]) -> Message:
+    space = string(item.get("namespace"))
+    calls = (replace(call, name=_name_in(space, call.name, shared)) for call in message.calls)
+    return replace(message, calls=tuple(calls)) if space else message
+
+
+def added_tools(value: object, shared: Collection[str] = ()) -> tuple[OfferedTool, ...]:
     """The tools that items of an `input` add: `additional_tools`, and the results of searches."""
     adding = (item for item in objects(value) if item.get("type") in _ADDING)
-    return tuple(tool for item in adding for tool in _offers(array(item.get("tools"))))
+    return tuple(tool for item in adding for tool in _offers(array(item.get("tools")), shared))
+
+
+def shared_names(body: Fields) -> frozenset[str]:
+    """The names of tools that several namespaces have."""
+    counts = Counter(tool for tool, _ in {*namespaces(body)})
+    return frozenset(tool for tool, count in counts.items() if count > 1)
 
 
 def namespaces(body: Fields) -> tuple[tuple[str, str], ...]:
