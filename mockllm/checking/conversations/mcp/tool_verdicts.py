@@ -129,7 +129,7 @@ def _result_returned(call: ModelCall, traffic: ToolTraffic) -> Violations:
     if not call.results or not call.runs:
         return
     step, result = call.results[0]
-    if is_shortened(result.text):
+    if is_shortened(result.text) or any(_came_before(step, run) for run in call.runs):
         return
     answers = [(run, traffic.answer(run)) for run in call.runs]
     cancelled = {_cancellation(run, traffic) for run in call.runs}
@@ -148,6 +148,15 @@ def _result_returned(call: ModelCall, traffic: ToolTraffic) -> Violations:
     elif known[-1].error is not None and not _is_marked(result) and _can_mark(step):
         yield violation("failure-without-mark", step, id=call.call.id)
     yield from _media_left_out(known[-1], step, call, result)
+
+
+def _came_before(step: Step, run: ToolRun) -> bool:
+    """Whether a result came before the tool's answer: the client did not wait for it any more, as
+    after its timeout, of which some say nothing."""
+    sent = run.last.sent
+    return sent.ended is not None and step.exchange.received.clock < (
+        run.last.received.clock + sent.ended
+    )
 
 
 def _cancellation(run: ToolRun, traffic: ToolTraffic) -> Literal["", "before", "after"]:

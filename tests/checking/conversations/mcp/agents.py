@@ -41,6 +41,7 @@ calls:
   - {tool: get, match: {arguments: {city: Swap}}, answer: {text: Swapped, tools: [{name: get}]}}
   - {tool: get, match: {arguments: {city: Rest}}, answer: {text: The rest of it, resumed: true}}
   - {tool: get, match: {arguments: {city: Late}}, timing: {ttft: 60s}, answer: {text: Rain late}}
+  - {tool: get, match: {arguments: {city: Soon}}, timing: {ttft: 2s}, answer: {text: Rain soon}}
   - {tool: put, answer: {text: Stored}}
 """.replace("LONG", "long " * 1000)  # fmt: skip
 

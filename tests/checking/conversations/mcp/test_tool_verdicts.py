@@ -90,17 +90,28 @@ def one_call_for_two(self, calls):
     return [text] * len(calls)
 
 
-def leaves_and_answers(self, call):
+def begins(self, call):
+    """The connection on which a call waits for its answer."""
     params = {"name": "get", "arguments": arguments(call)}
     body = json.dumps({"jsonrpc": "2.0", "id": next(self.ids), "method": "tools/call"}
                       | {"params": params}).encode()  # fmt: skip
     host, port = self.served.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as connection:
-        head = f"POST /mcp/weather HTTP/1.1\r\nhost: h\r\ncontent-length: {len(body)}\r\n"
-        connection.sendall(f"{head}content-type: application/json\r\n\r\n".encode() + body)
-        while not any(entry.get("open") for entry in self.served.journal()):
-            pass
+    connection = socket.create_connection((host, int(port)))
+    head = f"POST /mcp/weather HTTP/1.1\r\nhost: h\r\ncontent-length: {len(body)}\r\n"
+    connection.sendall(f"{head}content-type: application/json\r\n\r\n".encode() + body)
+    while not any(entry.get("open") for entry in self.served.journal()):
+        pass
+    return connection
+
+
+def leaves_and_answers(self, call):
+    begins(self, call).close()
     return "Rain late"
+
+
+def stops_waiting(self, call):
+    self.waiting = begins(self, call)
+    return "Timed out"
 
 
 def altered_retry(self, call):
@@ -375,6 +386,16 @@ def test_right_agents_are_not_accused(serve, name, offered):
 def test_a_cancelled_call_may_have_an_error(serve):
     """And need not have its answer."""
     assert not play(serve, scenario(["Oslo"]), {"execute": cancels})["violations"]
+
+
+def test_a_client_that_stopped_waiting_need_not_have_the_answer(serve):
+    """Its timeout ends earlier than the call, and it tells nobody."""
+    served = serve(scenario(["Soon"]))
+    agent = type("Impatient", (Agent,), {"execute": stops_waiting})(served)
+    agent.run()
+    with agent.waiting as connection:
+        assert b"Rain soon" in connection.recv(9999)
+    assert not verdict(served)["violations"]
 
 
 def test_equal_parallel_calls_need_as_many_operations(serve):
