@@ -189,13 +189,13 @@ def _item(
     match parts[-1]:
         case ToolCall(custom=True) as call:
             fields = {"call_id": call.id, "input": call.arguments}
-            value |= {"status": status, **fields, **_named(call, reply)}
+            value |= {"status": status, **fields, **_names(call, reply)}
         case ToolCall() as call:
             value |= {
                 "status": status,
                 "arguments": "".join(call.fragments) if call.fragments else "{}",
                 "call_id": call.id,
-                **_named(call, reply),
+                **_names(call, reply),
             }
         case ServerTool() as call:
             known = call.id if own.get(call.id) == group.parts[0] else ""
@@ -210,7 +210,7 @@ def _item(
     return OutputItem(id, group.output_index, group.kind, tuple(group.parts), value)
 
 
-def _named(call: ToolCall, reply: Reply) -> Json:
+def _names(call: ToolCall, reply: Reply) -> Json:
     namespace = dict(reply.options.namespaces).get(call.name)
     name = dict(reply.options.own_names).get(call.name, call.name)
     return {"name": name} | ({} if namespace is None else {"namespace": namespace})
