@@ -334,7 +334,7 @@ def behaviour(case: str, outcome: Outcome) -> str:
         ended = "ends with an error" if outcome["exit"] else "**exit 0 without an answer**"
         words = f"{later}{ended}"
     elif outcome["returned"]:
-        words = "result"
+        words = "**taken for the result**" if case == "unknown-id" else "result"
     else:
         words = "**result lost**" if case in _HARMLESS else "error to the model"
     if outcome["tries"] > 1:
@@ -368,15 +368,32 @@ def _fault_cell(case: str, results: Mapping[str, Any]) -> str:
     return "; ".join(f"{names[over]}: {words}" for over, words in shown.items())
 
 
+LEFT_OUT = "media-left-out"
+"""The remark about what did not come back, which is done again without mockllm."""
+
+
+def _right_words(outcome: Outcome, again: Outcome) -> str:
+    """What a client does where nothing fails.
+
+    Args:
+        again: the same without mockllm, where it says something bad.
+    """
+    if not outcome["done"]:
+        return f"ends with an error{' ?' if again['done'] else ''}"
+    broken = [f"**{name}**" for name in outcome["violations"]]
+    kept = again["returned"]
+    remarks = [f"{one} ?" if one == LEFT_OUT and kept else one for one in outcome["remarks"]]
+    return ", ".join(["good", *broken, *remarks])
+
+
 def _right_cell(case: str, results: Mapping[str, Any]) -> str:
-    found = [results["cells"].get(f"{case}:{over}") for over in RIGHT[case].over]
-    shown = []
-    for outcome in found:
-        if outcome is None:
-            continue
-        words = "good" if outcome["done"] else "ends with an error"
-        broken = [f"**{name}**" for name in outcome["violations"]] if outcome["done"] else []
-        shown.append(", ".join([words, *broken, *outcome["remarks"]]))
+    keys = [f"{case}:{over}" for over in RIGHT[case].over]
+    fine = {"done": True, "returned": True}
+    shown = [
+        _right_words(results["cells"][key], results["plain"].get(key, fine))
+        for key in keys
+        if key in results["cells"]
+    ]
     return " / ".join(dict.fromkeys(shown)) or "–"
 
 
@@ -419,12 +436,15 @@ def _measure_all(name: str, chosen: Sequence[tuple[str, str]]) -> dict[str, Any]
 
 
 def accused(results: Mapping[str, Any]) -> list[str]:
-    """The cells of a client that say something bad of it under a fault."""
-    return [
-        key
-        for key, outcome in results["cells"].items()
-        if key.split(":")[0] in FAULTS and is_accusation(behaviour(key.split(":")[0], outcome))
-    ]
+    """The cells of a client that say something bad of it."""
+
+    def is_bad(case: str, outcome: Outcome) -> bool:
+        if case in FAULTS:
+            return is_accusation(behaviour(case, outcome))
+        return not outcome["done"] or LEFT_OUT in outcome["remarks"]
+
+    cells = results["cells"].items()
+    return [key for key, outcome in cells if is_bad(key.partition(":")[0], outcome)]
 
 
 def _reproduce(name: str, keys: Sequence[str]) -> dict[str, Any]:

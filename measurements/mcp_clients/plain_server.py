@@ -20,8 +20,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 TEXT, DONE = "Rain all day in Oslo", "All done."
-RETURNED = rf'{TEXT}|size\\*": *null'
-"""A result that came back to the model, in a request."""
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
+BLOCKS = {
+    "image": {"type": "image", "data": PIXEL, "mimeType": "image/png"},
+    "media": {"type": "resource_link", "uri": "kit://b", "name": "b", "mimeType": "text/plain"},
+}
+"""The answer of a case where nothing fails."""
+RETURNED = {"image": PIXEL[:40], "media": "kit://b", "schema": rf'{TEXT}|size\\*": *null'}
+"""A result that came back to the model, in a request; in other cases it is the text."""
 META = "io.modelcontextprotocol/"
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 SIZE = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
@@ -85,8 +94,11 @@ def answer(case: str, message: Json, tried: int) -> Json | None:
         result |= {"resultType": "complete", "_meta": {f"{META}serverInfo": INFO}}
     elif method == "tools/list":
         result = {"tools": tools, **more}
+    elif method == "tools/call" and case == "rpc-error":
+        error = {"code": -32000, "message": "The station is closed"}
+        return {"jsonrpc": "2.0", "id": message["id"], "error": error}
     elif method == "tools/call":
-        result = {"content": [{"type": "text", "text": TEXT}]}
+        result = {"content": [BLOCKS.get(case, {"type": "text", "text": TEXT})]}
         if case == "schema":
             result["structuredContent"] = {"size": None}
     elif method == "ping":
@@ -297,7 +309,7 @@ class Handler(BaseHTTPRequestHandler):
         with state.lock:
             state.requests += 1
             state.offered |= bool(ours)
-            state.returned |= bool(re.search(RETURNED, text))
+            state.returned |= bool(re.search(RETURNED.get(state.case, TEXT), text))
         events = write(
             ours[0] if ours and not has_result else "",
             streamed=bool(body.get("stream")) or end.startswith("stream"),

@@ -87,6 +87,7 @@ def test_behaviour_is_read_from_an_outcome() -> None:
         "result": ("reset", good),
         "error to the model": ("reset", lost),
         "**result lost**": ("progress", lost),
+        "**taken for the result**": ("unknown-id", good),
         "result, **called twice**": ("cut", good | {"tries": 2}),
         "error to the model, called 3 times": ("500", lost | {"tries": 3}),
         "ends with an error": ("500", ended),
