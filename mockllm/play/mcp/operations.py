@@ -182,7 +182,9 @@ class McpPlayer:
                     listed |= _UNCACHED
                 reply = McpReply(operation, last=_result(message, listed, revision))
             case "tools/call":
-                return self._call(server, message, operation, count, find_open)
+                reply = self._call(server, message, operation, count, find_open)
+                # A program has no stream that ends, and nothing asks for the rest.
+                return replace(reply, event_id="") if STDIO_HEADER in headers else reply
             case "ping":
                 return McpReply(operation, last=_result(message, {}, revision))
             case _:

@@ -59,6 +59,14 @@ def test_streams_and_errors_are_lines(serve):
     assert [json.loads(line).get("method") for line in lines] == ["notifications/progress", None]
 
 
+def test_a_stream_that_would_be_resumed_comes_whole(serve):
+    """There is none over stdio."""
+    entry = "  - {tool: show, answer: {text: x, resumed: true}}\n"
+    served = serve(WEATHER[: WEATHER.index("calls:")] + "calls:\n" + entry)
+    _, (line,), _ = talk(served, message("tools/call", {"name": "show"}))
+    assert json.loads(line)["result"]["content"][0]["text"] == "x"
+
+
 def test_each_request_gets_an_answer_with_its_id(serve):
     """Also after an HTTP error, a lost session and a broken connection: clients wait on
     otherwise."""
