@@ -426,10 +426,11 @@ def _measure_all(name: str, chosen: Sequence[tuple[str, str]]) -> dict[str, Any]
         print(name, *cell, json.dumps(outcome), flush=True)
         return outcome
 
+    versions = _versions(name)  # which installs the client first
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         found = [*pool.map(one, chosen)]
     return {
-        "versions": _versions(name),
+        "versions": versions,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "cells": {":".join(cell): outcome for cell, outcome in zip(chosen, found, strict=True)},
     }
