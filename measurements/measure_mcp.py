@@ -80,22 +80,28 @@ def clients() -> dict[str, Client]:
 def _environment(name: str) -> Path:
     """The folder with a client's packages, which are installed where they are not there."""
     client = clients()[name]
-    is_node = client.program.endswith(".mjs")
-    folder = ENVIRONMENTS / ("agents" if client.agent else "node" if is_node else name)
-    if client.agent or is_node:
-        if not (folder / "node_modules").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            source = ROOT / "tests" / "coding_agents" / "package.json"
-            (folder / "package.json").write_text(
-                source.read_text("utf-8") if client.agent else '{"private": true}', "utf-8"
-            )
-            all_ = [p for one in clients().values() if not one.agent for p in one.packages]
-            packages = [] if client.agent else ["node@22", *(p for p in all_ if "@latest" in p)]
-            subprocess.run(["npm", "install", "--no-audit", *packages], cwd=folder, check=True)
-    elif not folder.exists():
+    if client.agent:
+        agents = (ROOT / "tests" / "coding_agents" / "package.json").read_text("utf-8")
+        return _node_folder("agents", agents, [])
+    if client.program.endswith(".mjs"):
+        all_ = [
+            p for one in clients().values() if one.program.endswith(".mjs") for p in one.packages
+        ]
+        return _node_folder("node", '{"private": true}', ["node@22", *all_])
+    folder = ENVIRONMENTS / name
+    if not folder.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         pip = [folder / "bin" / "pip", "install", "--quiet", "--no-compile"]
         subprocess.run([*pip, *client.packages], check=True)
+    return folder
+
+
+def _node_folder(name: str, package: str, packages: Sequence[str]) -> Path:
+    folder = ENVIRONMENTS / name
+    if not (folder / "node_modules").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text(package, "utf-8")
+        subprocess.run(["npm", "install", "--no-audit", *packages], cwd=folder, check=True)
     return folder
 
 
@@ -164,37 +170,41 @@ def command(
 
 def _configure(agent: str, servers: Servers, home: Path) -> None:
     """Writes a coding agent's configuration of its servers."""
+    entries = {name: _entry(agent, server) for name, server in servers.items()}
     if agent == "codex":
-        lines = []
-        for name, server in servers.items():
-            program = isinstance(server, str) or {"command": server[0], "args": server[1:]}
-            keys = {"url": server} if program is True else program
-            assert isinstance(keys, dict)
-            lines += [f"[mcp_servers.{name}]", f"tool_timeout_sec = {SECONDS}"]
-            lines += [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
-        with (home / ".codex" / "config.toml").open("a", encoding="utf-8") as file:
-            file.write("\n".join(["", *lines, ""]))
+        lines = [""]
+        for name, entry in entries.items():
+            lines += [f"[mcp_servers.{name}]"]
+            lines += [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
+        with (home / ".codex" / "config.toml").open("a", encoding="utf-8") as config:
+            config.write("\n".join([*lines, ""]))
         return
-    made: dict[str, Any] = {}
-    for name, server in servers.items():
-        at = isinstance(server, str)
-        started = {} if at else {"command": server[0], "args": server[1:]}
-        made[name] = {
-            "claude": started or {"type": "http", "url": server},
-            "gemini": {**(started or {"httpUrl": server}), "timeout": SECONDS * 1000},
-            "opencode": {
-                **({"type": "remote", "url": server} if at else {}),
-                **({} if at else {"type": "local", "command": server}),
-                "timeout": SECONDS * 1000,
-            },
-        }[agent]
     file, key = {
         "claude": (home / "mcp.json", "mcpServers"),
         "gemini": (home / ".gemini" / "settings.json", "mcpServers"),
         "opencode": (home / ".config" / "opencode" / "opencode.json", "mcp"),
     }[agent]
     settings = json.loads(file.read_text("utf-8")) if file.exists() else {}
-    file.write_text(json.dumps({**settings, key: made}), "utf-8")
+    file.write_text(json.dumps({**settings, key: entries}), "utf-8")
+
+
+def _entry(agent: str, server: str | Sequence[str]) -> dict[str, Any]:
+    """A server in the configuration of a coding agent."""
+    wait = {"timeout": SECONDS * 1000}  # Claude Code has a variable for it
+    if isinstance(server, str):
+        return {
+            "claude": {"type": "http", "url": server},
+            "codex": {"url": server, "tool_timeout_sec": SECONDS},
+            "gemini": {"httpUrl": server, **wait},
+            "opencode": {"type": "remote", "url": server, **wait},
+        }[agent]
+    program = {"command": server[0], "args": [*server[1:]]}
+    return {
+        "claude": program,
+        "codex": {**program, "tool_timeout_sec": SECONDS},
+        "gemini": {**program, **wait},
+        "opencode": {"type": "local", "command": [*server], **wait},
+    }[agent]
 
 
 def run(name: str, url: str, servers: Servers, environment: Path | None = None) -> dict[str, Any]:
