@@ -121,8 +121,7 @@ class McpPlayer:
                 found = _Found(scenario.name, number, entry)
                 key = entry.server, entry.tool, entry.at
                 self._entries.setdefault(key, []).append(found)
-                tries = [one.answer for one in entry.attempts if one.answer is not None]
-                for tools in (answer.tools for answer in (*tries, *entry.answers)):
+                for tools in (answer.tools for answer in entry.all_answers):
                     if tools is not None:
                         self._changes.append(tools)
                         self._changing.add(entry.server)
@@ -178,7 +177,7 @@ class McpPlayer:
             case "server/discover":
                 reply = McpReply(operation, last=result_of(message.id, self._discovery(server)))
             case "tools/list":
-                listed = {"tools": [_tool(tool) for tool in self.tools(server, count)]}
+                listed = {"tools": list(map(listed_tool, self.tools(server, count)))}
                 if revision == STATELESS:
                     listed |= _UNCACHED
                 reply = McpReply(operation, last=_result(message, listed, revision))
@@ -412,9 +411,12 @@ def _reply(
     token = message.meta.get("progressToken")
     if token is not None:
         total = len(answer.progress)
-        for number, text in enumerate(answer.progress, 1):
-            shown = {"progressToken": token, "progress": number, "total": total}
-            messages.append(notification("notifications/progress", shown | {"message": text}))
+        for number, said in enumerate(answer.progress, 1):
+            if not isinstance(said, dict):
+                said = {"progress": number, "total": total, "message": said}
+            messages.append(
+                notification("notifications/progress", {"progressToken": token, **said})
+            )
     if answer.tools is not None and revision != STATELESS:
         messages.append(notification("notifications/tools/list_changed"))
     event_id = ""
@@ -478,7 +480,8 @@ def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _tool(tool: McpTool) -> Json:
+def listed_tool(tool: McpTool) -> Json:
+    """A tool as a list has it."""
     shown: Json = {"name": tool.name}
     if tool.title:
         shown["title"] = tool.title
@@ -490,7 +493,7 @@ def _tool(tool: McpTool) -> Json:
         shown["outputSchema"] = {"type": "object", **tool.output}
     if tool.annotations is not None:
         shown["annotations"] = tool.annotations
-    return shown
+    return shown | (tool.fields or {})
 
 
 def _info(server: McpServer) -> Json:

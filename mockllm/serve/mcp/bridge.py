@@ -14,9 +14,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mockllm.core.errors import UsageError
@@ -37,6 +38,29 @@ _PATIENCE = 600
 _TO_CONNECT = 5
 
 _NOISE = "starting up, this line is no JSON\n"
+
+
+class _Asked(NamedTuple):
+    """A request for a program that waits for its answer.
+
+    Args:
+        at: when it was sent, in seconds since 1970.
+        before: what the program said meanwhile that answers nothing.
+    """
+
+    request: dict[str, Any]
+    at: float
+    before: list[dict[str, Any]]
+
+
+def _note(message: dict[str, Any], waiting: Sequence[_Asked]) -> None:
+    """Notes what a program says at the request that it concerns, else at the newest."""
+    token = mapping(message.get("params")).get("progressToken")
+    for one in reversed(waiting):
+        meta = mapping(mapping(one.request.get("params")).get("_meta"))
+        if token is None or meta.get("progressToken") == token:
+            one.before.append(message)
+            return
 
 
 class Bridge:
@@ -119,22 +143,22 @@ class Bridge:
             ) as program
         ):
             signal.signal(signal.SIGTERM, lambda *_: program.terminate())
-            asked: dict[str, dict[str, Any]] = {}
+            asked: dict[str, _Asked] = {}
             Thread(target=self._ask, args=(program, lines, asked), daemon=True).start()
             assert program.stdout is not None
             for line in program.stdout:
-                answer = _parse(line)
-                # A request of the program has an id of its own.
-                request = None if "method" in answer else asked.pop(repr(answer.get("id")), None)
-                if request is not None:
-                    self._report_exchange(request, answer)
+                message = _parse(line)
+                if "method" in message:  # a request of the program has an id of its own
+                    _note(message, list(asked.values()))
+                elif (answered := asked.pop(repr(message.get("id")), None)) is not None:
+                    self._report_exchange(answered, message)
                 self._to_agent(line)
-        for request in list(asked.values()):
-            self._report_exchange(request, None)
+        for one in list(asked.values()):
+            self._report_exchange(one, None)
         return program.returncode
 
     def _ask(
-        self, program: subprocess.Popen[bytes], lines: Iterable[bytes], asked: dict[str, Any]
+        self, program: subprocess.Popen[bytes], lines: Iterable[bytes], asked: dict[str, _Asked]
     ) -> None:
         """Passes lines on to a program, and notes which requests wait for an answer."""
         assert program.stdin is not None
@@ -142,7 +166,7 @@ class Bridge:
             for line in lines:
                 message = _parse(line)
                 if "id" in message and "method" in message:
-                    asked[repr(message["id"])] = message
+                    asked[repr(message["id"])] = _Asked(message, time.time(), [])
                 program.stdin.write(line)
                 program.stdin.flush()
                 if message.get("method") == "notifications/cancelled":
@@ -154,10 +178,13 @@ class Bridge:
         except (OSError, ValueError):  # the program has ended
             pass
 
-    def _report_exchange(self, request: dict[str, Any], answer: dict[str, Any] | None) -> None:
+    def _report_exchange(self, asked: _Asked, answer: dict[str, Any] | None) -> None:
         """Hands an exchange over; None: there was no answer, which the journal alone has."""
+        request, at, before = asked
         if answer is not None:
-            request = request | {ANSWER: answer}
+            after = round((time.time() - at) * 1_000_000)
+            passed = {"answer": answer, "before": before, "at": at, "after": max(after, 0)}
+            request = request | {ANSWER: passed}
         try:
             why = "it has no answer, or the recorder refuses it"
             if self._hand_over("POST", json.dumps(request).encode()) == RECORDED:

@@ -20,7 +20,7 @@ from mockllm.core.errors import UsageError
 from mockllm.play.mcp.operations import result as result_of
 from mockllm.play.replay.loading import load
 from mockllm.record.importers.batch import import_files
-from mockllm.record.recording.drafting.mcp_drafts import draft_answer, draft_server
+from mockllm.record.recording.drafting.mcp_drafts import RecordedCall, draft_answer, draft_server
 from mockllm.record.recording.store.folder import Folder
 from mockllm.scenario.mcp_model import McpAnswer, RpcError
 from mockllm.scenario.part_model import MediaSource
@@ -78,7 +78,7 @@ def test_pages_of_a_list_are_joined_and_a_later_list_counts():
     def listed(*names, cursor=None):
         tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
         params = {} if cursor is None else {"cursor": cursor}
-        return message("tools/list", params), {"result": {"tools": tools}}
+        return RecordedCall(message("tools/list", params), {"result": {"tools": tools}})
 
     server = draft_server("s", [listed("old"), listed("a"), listed("b", cursor="2")])
     assert [tool.name for tool in server.tools] == ["a", "b"]
