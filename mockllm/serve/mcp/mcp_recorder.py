@@ -8,7 +8,7 @@ passed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +40,7 @@ from mockllm.record.recording.drafting.mcp_drafts import (
     messages_in,
     recorded_call,
 )
+from mockllm.record.recording.store.folder import Folder
 from mockllm.record.recording.store.mcp_documents import document_file, write_server
 from mockllm.record.redaction.redact import Redactor
 from mockllm.record.redaction.rules import Rules
@@ -147,26 +148,22 @@ class McpRecorder:
         urls: by name.
         mode: of the recorder; a server that has a document is played, replaced (`all`), or refused
             (`add`).
-        known: the names of the scenarios in the folder.
 
     Raises:
-        UsageError: a document would be overwritten.
+        UsageError: a document would be overwritten, or stand in two files.
     """
 
-    def __init__(
-        self, urls: Mapping[str, str], output: McpOutput, mode: str, known: Container[str]
-    ) -> None:
+    def __init__(self, urls: Mapping[str, str], output: McpOutput, mode: str) -> None:
         folder = output.folder
-        there = [
-            name
-            for name in urls
-            if f"mcp:{name}" in known or (folder / document_file(name)).exists()
-        ]
-        if there and mode == "add":
-            name = there[0]
+        known = {scenario.name for scenario in Folder(folder).scenarios()}
+        files = {name for name in urls if (folder / document_file(name)).exists()}
+        there = {name for name in urls if f"mcp:{name}" in known} | files
+        refused = {"add": there, "all": there - files}.get(mode)
+        if refused:
+            name = min(refused)
             raise UsageError(
                 f"{str(folder)!r} has the MCP server {name!r} already, which may have been "
-                f"changed by hand: move {document_file(name)} away, or record into another folder"
+                "changed by hand: move its document away, or record into another folder"
             )
         self.copies = {
             name: ServerCopy(name, url, output)

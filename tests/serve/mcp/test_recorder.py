@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.cli.options.recording import mcp_servers
+from mockllm.cli.options.recording import mcp_servers, record_options
 from mockllm.core.errors import UsageError
 from mockllm.play.mcp.operations import result as result_of
 from mockllm.play.replay.loading import load
@@ -323,6 +323,66 @@ def test_a_document_in_the_folder_is_no_conversation(tmp_path):
     """What is recorded or imported later continues none of it."""
     (tmp_path / "mcp-weather.yaml").write_text(WEATHER)
     assert import_files([], Folder(tmp_path)) == []
+
+
+def recorded_options(folder, service, mode, ignore=()):
+    """The options of a recorder of the server of the tests, as the command line makes them."""
+    return record_options(
+        folder, mode, ignore, upstreams=(f"mcp:weather={service.url}/mcp/weather",),
+        trust_env=False, match=None, redact=(), auxiliary=False,
+    )  # fmt: skip
+
+
+def record_one(options, arguments):
+    """What the recorder of some options answers to a call, and what its journal has."""
+    with (
+        ServerThread((), ServerOptions(record=options)) as thread,
+        httpx.Client(base_url=thread.url, timeout=GIVE_UP) as client,
+    ):
+        served = Served(thread, client)
+        got = texts(call(served, "show", arguments))
+        return got, served.journal()[-1]["outcome"]
+
+
+RUNS = WEATHER[: WEATHER.index("calls:")] + "calls: [{tool: show, answer: {text: x}}]\n"
+
+
+def test_what_is_ignored_in_requests_is_ignored_in_calls(serve, tmp_path):
+    """`match-ignore` counts as for models: a call of another run gets the recorded answer."""
+    runs = [f"6f1c0c0e-2f4b-4a7e-9d0a-3f0f6f1c0c0{number}" for number in (1, 2)]
+    record_one(recorded_options(tmp_path, serve(RUNS), "add", ("uuid",)), {"run": runs[0]})
+    document = (tmp_path / "mcp-weather.yaml").read_text()
+    assert "ignore: [uuid]" in document
+    assert texts(call(serve(document), "show", {"run": runs[1]})) == ["x"]
+
+
+def test_a_document_is_not_overwritten(serve, tmp_path):
+    """Whatever file it is in: a recorder refuses to begin, and says what to do."""
+    service, edited = serve(RUNS), RUNS.replace("text: x", "text: by hand")
+    for file in ("mcp-weather.yaml", "servers.yaml"):
+        (tmp_path / file).write_text(edited)
+        with pytest.raises(UsageError, match=r"has the MCP server 'weather' already.* move"):
+            record_one(recorded_options(tmp_path, service, "add"), {})
+        assert (tmp_path / file).read_text() == edited
+        if file == "servers.yaml":  # it would stand in two files
+            with pytest.raises(UsageError, match="already"):
+                record_one(recorded_options(tmp_path, service, "all"), {})
+        (tmp_path / file).unlink()
+
+
+def test_modes_say_what_becomes_of_a_document(serve, tmp_path):
+    """It is replaced where all is recorded anew; else it stays, and its server is not asked."""
+    service = serve(RUNS)
+    file = tmp_path / "mcp-weather.yaml"
+    for mode, got in (("all", ["x"]), ("once", None), ("new_episodes", None)):
+        file.write_text(RUNS.replace("text: x", "text: by hand"))
+        options = recorded_options(tmp_path, service, mode)
+        with (
+            ServerThread(load(file), ServerOptions(record=options)) as thread,
+            httpx.Client(base_url=thread.url, timeout=GIVE_UP) as client,
+        ):
+            assert texts(call(Served(thread, client), "show")) == (got or ["by hand"])
+        assert ("by hand" in file.read_text()) is (got is None)
 
 
 def test_pages_of_other_origins_make_no_recorder_ask(record, tmp_path):

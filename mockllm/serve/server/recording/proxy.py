@@ -81,8 +81,10 @@ class Proxy:
         self.options, self.faults, self.patience, self.began = options, faults, patience, began
         listener = written if options.mode == "new_episodes" else None
         self.recorder: Recorder | None = None
+        self.mcp: McpRecorder | None = None
         if options.mode != "none":
             try:
+                self.mcp = _mcp_recorder(options) if options.servers else None
                 self.recorder = Recorder(options, listener, reserved)
             except OSError as error:
                 why = error.strerror or error
@@ -97,16 +99,8 @@ class Proxy:
         self.mode: RecordMode = options.mode
         if options.mode == "once":
             assert self.recorder is not None
-            self.mode = "none" if self.recorder.names_before else "add"
-        self.mcp: McpRecorder | None = None
-        if options.servers and self.recorder is not None and self.mode != "none":
-            # Few recorders need it.
-            from mockllm.serve.mcp.mcp_recorder import McpOutput, McpRecorder
-
-            known, report = self.recorder.names_before, options.report or (lambda _: None)
-            match, rules = options.match or MatchRule(), options.rules or Rules()
-            output = McpOutput(options.folder, rules, match.ignore, report)
-            self.mcp = McpRecorder(options.servers, output, self.mode, known)
+            self.mode = "add" if self.recorder.was_empty else "none"
+            self.mcp = self.mcp if self.recorder.was_empty else None
 
     @property
     def forwards_all(self) -> bool:
@@ -488,6 +482,15 @@ class _Passage:
         if framed:
             await send(request, last_chunk(upstream.trailers), sent)
         sent.end_pauses(time.perf_counter())
+
+
+def _mcp_recorder(options: RecordOptions) -> McpRecorder:
+    """The recorder of MCP servers; refuses (`UsageError`) to overwrite the document of one."""
+    from mockllm.serve.mcp.mcp_recorder import McpOutput, McpRecorder  # few recorders need it
+
+    match, rules = options.match or MatchRule(), options.rules or Rules()
+    output = McpOutput(options.folder, rules, match.ignore, options.report or (lambda _: None))
+    return McpRecorder(options.servers, output, options.mode)
 
 
 async def _record_socket(recorder: Recorder, copy: SocketCopy) -> None:

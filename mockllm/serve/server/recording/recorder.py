@@ -145,7 +145,7 @@ class Recorder:
         self, options: RecordOptions, listener: Written | None = None, reserved: Iterable[str] = ()
     ) -> None:
         known = Folder(options.folder).scenarios()
-        self.names_before = frozenset(scenario.name for scenario in known)
+        self.was_empty = not known
         self._scenarios = {scenario.name: scenario for scenario in known}
         self._report = options.report
         self._report_waiting = options.waiting
