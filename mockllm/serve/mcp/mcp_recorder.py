@@ -81,7 +81,7 @@ class ServerCopy:
         try:
             messages = list(messages_in(captured.plain().body))
             if captured.method == "GET":
-                self._resume(session, messages)
+                self._add_stream(session, captured.at, messages)
             elif captured.method == "POST":
                 self._add_request(captured, session, messages)
         except (RequestError, WireError) as error:
@@ -100,15 +100,21 @@ class ServerCopy:
         else:
             self._open[session, repr(request["id"])] = captured.at, call
 
-    def _resume(self, session: str, messages: list[dict[str, object]]) -> None:
-        """Gives requests whose streams ended early the answers in a resumed one."""
+    def _add_stream(self, session: str, at: float, messages: list[dict[str, object]]) -> None:
+        """Gives requests whose streams ended early the answers in a resumed one; what else a stream
+        has belongs to no request."""
+        resumed = False
         for message in messages:
             known = self._open.pop((session, repr(message.get("id"))), None)
             if known is not None and "method" not in message:
-                at, call = known
+                asked_at, call = known
                 again = recorded_call(call.request, messages)
                 before = (*call.before, *again.before)
-                self.keep(at, again._replace(before=before, after=call.after, resumed=True))
+                self.keep(asked_at, again._replace(before=before, after=call.after, resumed=True))
+                resumed = True
+        aside = tuple(message for message in messages if "method" in message)
+        if aside and not resumed:
+            self.keep(at, RecordedCall({}, {}, aside))
 
     def keep(self, at: float, call: RecordedCall) -> None:
         """Keeps a request of some time, in seconds since 1970."""

@@ -39,6 +39,7 @@ class RecordedCall(NamedTuple):
     """A request to a server, and what came of it, as messages of JSON-RPC.
 
     Args:
+        request: has nothing for what a server said aside.
         answer: has nothing where an HTTP error came in its place.
         before: the messages of the server that came before it.
         after: when it came, in microseconds after the request.

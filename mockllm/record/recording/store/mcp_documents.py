@@ -101,7 +101,7 @@ def _losses(calls: Sequence[RecordedCall], found: Sequence[str | None]) -> Itera
         str(message.get("method"))
         for call in calls
         for message in call.before
-        if message.get("method") not in (PROGRESS, CHANGED)
+        if message.get("method") not in ((PROGRESS, CHANGED) if call.method else (CHANGED,))
     )
     if lost:
         yield f"not played: {', '.join(f'{count} {method}' for method, count in lost.items())}"
