@@ -19,6 +19,7 @@ from mockllm.play.matching.conditions import check_partial
 from mockllm.play.matching.index import SCENARIO_HEADER
 from mockllm.play.matching.route_selection import OPENING, RouteRequest
 from mockllm.play.mcp.operations import McpPlayer
+from mockllm.play.mcp.rpc import mapping
 from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.exchange import Exchange, Received
@@ -309,5 +310,6 @@ def _outcome(call: RecordedCall, tools: Any) -> dict[str, Any] | None:
         case "tools/call" if "error" not in call.answer:
             return {"result": plain_result(call.result)}
         case "tools/call":
-            return {"error": call.answer["error"]}
+            error = mapping(call.answer["error"])
+            return {"error": {key: value for key, value in error.items() if value is not None}}
     return None

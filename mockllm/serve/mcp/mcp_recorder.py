@@ -105,9 +105,9 @@ class ServerCopy:
         has belongs to no request."""
         resumed = False
         for message in messages:
-            known = self._open.pop((session, repr(message.get("id"))), None)
-            if known is not None and "method" not in message:
-                asked_at, call = known
+            key = session, repr(message.get("id"))
+            if "method" not in message and key in self._open:
+                asked_at, call = self._open.pop(key)
                 again = recorded_call(call.request, messages)
                 before = (*call.before, *again.before)
                 self.keep(asked_at, again._replace(before=before, after=call.after, resumed=True))

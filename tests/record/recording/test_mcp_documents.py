@@ -88,6 +88,56 @@ def test_any_calls_are_found_again(tmp_path_factory, calls):
     assert said.found == [""] * len(made)
 
 
+TEXTS = st.text(max_size=12)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=4,
+)
+BLOCKS = st.one_of(
+    st.fixed_dictionaries({"type": st.just("text"), "text": TEXTS}, optional={"_meta": VALUES}),
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(["image", "audio"]),
+            "data": st.just("AAAA") | TEXTS,
+            "mimeType": st.just("image/png") | TEXTS,
+        }
+    ),
+    st.fixed_dictionaries({"type": st.just("resource"), "resource": VALUES}),
+    st.fixed_dictionaries({"type": st.just("resource_link"), "uri": TEXTS}),
+    st.dictionaries(TEXTS, VALUES, max_size=2),
+)
+RESULTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": st.lists(BLOCKS, max_size=3),
+        "structuredContent": VALUES,
+        "isError": st.booleans(),
+        "_meta": VALUES,
+        "more": VALUES,
+    },
+)
+ERRORS = st.fixed_dictionaries({"code": st.integers(), "message": TEXTS}, optional={"data": VALUES})
+ANSWERS = st.builds(lambda result: {"result": result}, RESULTS) | st.builds(
+    lambda error: {"error": error}, ERRORS
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), ANSWERS), min_size=1, max_size=4))
+def test_any_answers_are_found_again(tmp_path_factory, answers):
+    """Whatever a server answers, with and without a schema of its results."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    tools = [{"name": "a", "inputSchema": schema}, {"name": "b", "outputSchema": schema}]
+    made = [
+        asked("tools/call", {"name": name, "arguments": {"n": name}}, answer=answer)
+        for name, answer in answers
+    ]
+    folder = tmp_path_factory.mktemp("out")
+    listing = asked("tools/list", answer={"result": {"tools": tools}})
+    said = write_server(folder, "s", [listing, *made], Redactor())
+    assert said.found[1:] == [""] * len(made)
+
+
 def test_http_errors_are_earlier_tries(write):
     """Of calls and of lists; a server that never answers gives its last error."""
     failed = {"answer": {}, "status": 503}

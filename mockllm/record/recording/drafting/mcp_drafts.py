@@ -7,8 +7,8 @@ its answers in their order. What the language cannot say is kept whole (`raw`).
 from __future__ import annotations
 
 import base64
-import binascii
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -151,11 +151,11 @@ def draft_server(name: str, calls: Sequence[RecordedCall], ignore: Ignored = ())
     is_listed, instructions = bool(known), ""
     answered: dict[tuple[str, str], list[int]] = {}
     for number, call in enumerate(calls):
-        stated, tool = call.result.get("instructions"), str(call.params.get("name"))
+        stated, tool = call.result.get("instructions"), _text(call.params.get("name"))
         if call.method in ("initialize", "server/discover") and isinstance(stated, str):
             instructions = stated
         # A tool that is not listed is one that the server does not have.
-        if call.method == "tools/call" and (tool in known or not is_listed):
+        if call.method == "tools/call" and (tool in known or (tool and not is_listed)):
             if not is_listed:
                 tools[tool] = McpTool(tool)
             compared = normal_value((*ignore, *call.hidden), call.arguments)
@@ -190,7 +190,11 @@ def _draft_tools(
     latest, since = tools, 0
     for number, listed in listed_tools(calls):
         drafted = {tool.name: tool for tool in map(_tool, listed)}
-        called = [at for at in range(since, number) if calls[at].method == "tools/call"]
+        called = [
+            at
+            for at in range(since, number)
+            if calls[at].method == "tools/call" and not is_http_error(calls[at])
+        ]
         if latest and called and drafted != latest:
             changes[called[-1]] = tuple(drafted.values())
         elif not changes:
@@ -279,8 +283,9 @@ def draft_answer(message: Mapping[str, Any]) -> McpAnswer:
     if stated.get("resultType") == "input_required" and "inputRequests" not in stated:
         return McpAnswer(ask=McpAsk(_text(stated.get("requestState"))))
     plain = plain_result(stated)
-    answer = _of_parts(plain)
-    return answer if answer is not None and result(answer) == plain else McpAnswer(raw=plain)
+    answer = _of_parts(plain) or McpAnswer()
+    is_same = answer != McpAnswer() and result(answer) == plain
+    return answer if is_same else McpAnswer(raw=plain)
 
 
 def _of_parts(stated: Mapping[str, Any]) -> McpAnswer | None:
@@ -292,11 +297,14 @@ def _of_parts(stated: Mapping[str, Any]) -> McpAnswer | None:
             case "text":
                 texts.append(_text(block.get("text")))
             case "image" | "audio" as kind:
+                media_type = _text(block.get("mimeType"))
+                if not re.fullmatch(rf"{kind}/[^\r\n]+", media_type):
+                    return None
                 try:
                     data = base64.b64decode(_text(block.get("data")), validate=True)
-                except binascii.Error:
+                except ValueError:
                     return None
-                others[kind] = MediaSource(data, _text(block.get("mimeType")))
+                others[kind] = MediaSource(data, media_type)
             case "resource":
                 others["resource"] = block.get("resource")
             case "resource_link":
