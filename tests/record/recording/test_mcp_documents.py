@@ -138,6 +138,31 @@ def test_any_answers_are_found_again(tmp_path_factory, answers):
     assert said.found[1:] == [""] * len(made)
 
 
+SCHEMAS = st.sampled_from(
+    [{"type": "object"}, {"type": "object", "properties": {"n": {"type": "integer"}}}]
+)
+TOOLS = st.fixed_dictionaries(
+    {"name": st.sampled_from(["a", "with.dot", "weather/now"]), "inputSchema": SCHEMAS | VALUES},
+    optional={
+        "title": VALUES,
+        "description": VALUES,
+        "outputSchema": SCHEMAS | VALUES,
+        "annotations": VALUES,
+        "icons": VALUES,
+        "_meta": VALUES,
+    },
+)
+
+
+@given(st.lists(TOOLS, min_size=1, max_size=2, unique_by=lambda tool: tool["name"]))
+def test_any_list_of_tools_is_found_again(tmp_path_factory, tools):
+    """Whatever a tool has, and of whatever type."""
+    listing = asked("tools/list", answer={"result": {"tools": tools}})
+    calls = [called(tool["name"], {}, "x") for tool in tools]
+    said = write_server(tmp_path_factory.mktemp("out"), "s", [listing, *calls], Redactor())
+    assert said.found == [""] * (1 + len(tools))
+
+
 def test_http_errors_are_earlier_tries(write):
     """Of calls and of lists; a server that never answers gives its last error."""
     failed = {"answer": {}, "status": 503}

@@ -234,23 +234,24 @@ def _with_tries(entry: McpEntry, tries: Sequence[McpTry]) -> McpEntry:
 def _tool(written: Any) -> McpTool:
     """A tool of a list; what the document has no key for, or would not load, is as it is."""
     tool = mapping(written)
-    schema, output = dict(mapping(tool.get("inputSchema"))), tool.get("outputSchema")
-    is_usual = schema == {"type": "object"} or _is_flawed(schema)
+    schema = _schema(tool.get("inputSchema"))
     drafted = McpTool(
-        name=str(tool.get("name")),
+        name=_text(tool.get("name")),
         description=_text(tool.get("description")),
-        parameters=None if is_usual else schema,
+        parameters=None if schema == {"type": "object"} else schema,
         title=_text(tool.get("title")),
-        output=None if output is None or _is_flawed(output) else output,
-        annotations=tool.get("annotations"),
+        output=_schema(tool.get("outputSchema")),
+        annotations=mapping(tool.get("annotations")) or None,
     )
     shown = listed_tool(drafted)
-    others = {key: value for key, value in tool.items() if shown.get(key) != value}
+    others = {k: value for k, value in tool.items() if k not in shown or shown[k] != value}
     return replace(drafted, fields=others or None)
 
 
-def _is_flawed(schema: Any) -> bool:
-    return next(iter(schema_flaws(schema)), None) is not None
+def _schema(value: Any) -> Any:
+    """A schema that a document may have; None for any other."""
+    is_sound = isinstance(value, dict) and next(iter(schema_flaws(value)), None) is None
+    return value if is_sound else None
 
 
 def _text(value: object) -> str:
