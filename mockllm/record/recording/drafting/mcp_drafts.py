@@ -169,7 +169,7 @@ def draft_server(name: str, calls: Sequence[RecordedCall], ignore: Ignored = ())
         left_out = (*ignore, *dict.fromkeys(path for call in of_entry for path in call.hidden))
         match = McpMatch(arguments, left_out) if arguments else McpMatch()
         after = median_low([call.after for call in of_entry])
-        ttft = after if after >= _NOTED_AFTER else 0
+        ttft = round(after, -4) if after >= _NOTED_AFTER else 0
         entries.append(_with_tries(McpEntry(tool, name, match=match, ttft=ttft), tries))
     asked = [call for call in calls if call.method == "tools/list"]
     refused = list(map(_try, takewhile(is_http_error, asked)))

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mockllm.core.errors import ScenarioError
 from mockllm.core.text import quantity
 from mockllm.play.replay.loading import loads
 from mockllm.record.recording.drafting.mcp_drafts import (
@@ -20,7 +19,6 @@ from mockllm.record.recording.finding import calls_not_found
 from mockllm.record.recording.store.locks import put
 from mockllm.record.redaction.placeholders import placeholder_kinds
 from mockllm.record.redaction.redact import Redactor
-from mockllm.record.redaction.scrub import scrub
 from mockllm.scenario.dump import dump
 from mockllm.scenario.ignoring import flaw_of
 from mockllm.scenario.model import Ignored, Scenario
@@ -65,16 +63,10 @@ def write_server(
     """
     clean = _without_secrets(calls, redactor)
     server = draft_server(name, clean, ignore)
-    file = document_file(name)
-    data = dump(Scenario(f"mcp:{name}", (), server=server)).encode()
-    found = scrub({file: data}, redactor)
-    content = found[0].content if found else data
-    if content is None:
-        raise ScenarioError([])
-    text = content.decode()
+    text = dump(Scenario(f"mcp:{name}", (), server=server))
     scenarios = loads(text)
     folder.mkdir(parents=True, exist_ok=True)
-    put(folder / file, content)
+    put(folder / document_file(name), text.encode())
     judged = [
         why and redactor.text(why)  # it may quote arguments
         for why in calls_not_found(scenarios, name, calls, clean)
