@@ -18,10 +18,12 @@ from mockllm.core.seeded import derive
 from mockllm.core.text import did_you_mean
 from mockllm.play.matching.conditions import first_problem, judged_body
 from mockllm.play.mcp.rpc import (
+    CHANGED,
     INVALID_PARAMS,
     INVALID_REQUEST,
     META,
     NO_METHOD,
+    PROGRESS,
     RESUME_HEADER,
     SESSION_HEADER,
     STATELESS,
@@ -414,11 +416,9 @@ def _reply(
         for number, said in enumerate(answer.progress, 1):
             if not isinstance(said, dict):
                 said = {"progress": number, "total": total, "message": said}
-            messages.append(
-                notification("notifications/progress", {"progressToken": token, **said})
-            )
+            messages.append(notification(PROGRESS, {"progressToken": token, **said}))
     if answer.tools is not None and revision != STATELESS:
-        messages.append(notification("notifications/tools/list_changed"))
+        messages.append(notification(CHANGED))
     event_id = ""
     if answer.resumed and revision != STATELESS:
         place = [operation.scenario, operation.entry, operation.answer, id]

@@ -24,6 +24,8 @@ SESSION_HEADER, RESUME_HEADER = "mcp-session-id", "last-event-id"
 STDIO_HEADER = "x-mockllm-stdio"
 """Of requests of the stdio bridge, and of the answers in which it has to do something."""
 
+PROGRESS, CHANGED = "notifications/progress", "notifications/tools/list_changed"
+
 RECORDED, ANSWER = "recorded", "x-mockllm-answer"
 """The value of the header where the bridge runs a program and hands its exchanges to a recorder;
 and the field of a client's message that has what the program said: the `answer`, the messages

@@ -21,8 +21,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mockllm.core.errors import UsageError
+from mockllm.core.text import quantity
 from mockllm.play.mcp.rpc import (
     ANSWER,
+    CHANGED,
     META,
     METHOD_HEADER,
     NAME_HEADER,
@@ -53,14 +55,16 @@ class _Asked(NamedTuple):
     before: list[dict[str, Any]]
 
 
-def _note(message: dict[str, Any], waiting: Sequence[_Asked]) -> None:
-    """Notes what a program says at the request that it concerns, else at the newest."""
+def _note(message: dict[str, Any], waiting: Sequence[_Asked]) -> bool:
+    """Notes what a program says at the request that it concerns, else at the newest; whether there
+    is one."""
     token = mapping(message.get("params")).get("progressToken")
     for one in reversed(waiting):
         meta = mapping(mapping(one.request.get("params")).get("_meta"))
         if token is None or meta.get("progressToken") == token:
             one.before.append(message)
-            return
+            return True
+    return False
 
 
 class Bridge:
@@ -144,17 +148,22 @@ class Bridge:
         ):
             signal.signal(signal.SIGTERM, lambda *_: program.terminate())
             asked: dict[str, _Asked] = {}
+            aside = 0
             Thread(target=self._ask, args=(program, lines, asked), daemon=True).start()
             assert program.stdout is not None
             for line in program.stdout:
                 message = _parse(line)
                 if "method" in message:  # a request of the program has an id of its own
-                    _note(message, list(asked.values()))
+                    is_noted = _note(message, list(asked.values()))
+                    aside += not is_noted and message["method"] != CHANGED
                 elif (answered := asked.pop(repr(message.get("id")), None)) is not None:
                     self._report_exchange(answered, message)
                 self._to_agent(line)
         for one in list(asked.values()):
             self._report_exchange(one, None)
+        if aside:
+            said = f"{quantity(aside, 'message')} of the program"
+            self._report(f"mockllm mcp: not recorded, since no request waited: {said}")
         return program.returncode
 
     def _ask(

@@ -219,6 +219,9 @@ for line in sys.stdin:
             sys.exit(3)
         # A request of the server has an id that may be that of a request of the client.
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "method": "ping"}), flush=True)
+    if asked.get("method") == "notifications/roots/list_changed":
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message"}), flush=True)
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
     if asked.get("method") == "tools/call" and asked["params"]["name"] != "never":
         text = "city " + asked["params"]["arguments"]["city"]
         result = {"content": [{"type": "text", "text": text}]}
@@ -280,6 +283,16 @@ def test_calls_without_an_answer_are_in_the_journal_alone(program_recorder):
     assert [(entry["mcp"]["tool"], entry["outcome"]) for entry in entries] == [
         ("never", "error"), ("die", "error"),
     ]  # fmt: skip
+
+
+def test_what_a_program_says_aside_is_counted(program_recorder):
+    """It passes; but for a list that changed, which the next list shows."""
+    told = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+    done = run_program(program_recorder.url, told)
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr == (
+        "mockllm mcp: not recorded, since no request waited: 1 message of the program\n"
+    )
 
 
 def test_a_program_needs_a_recorder(serve):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from mockllm.core.jsontext import compact, parse
 from mockllm.play.mcp.operations import listed_tool, result
-from mockllm.play.mcp.rpc import mapping
+from mockllm.play.mcp.rpc import PROGRESS, mapping
 from mockllm.scenario.ignoring import normal_value
 from mockllm.scenario.mcp_model import (
     McpAnswer,
@@ -106,8 +106,6 @@ def recorded_call(
             return RecordedCall(request, message, tuple(before))
     return RecordedCall(request, {}, tuple(before))
 
-
-PROGRESS, CHANGED = "notifications/progress", "notifications/tools/list_changed"
 
 _OF_REVISIONS = ("ttlMs", "cacheScope", "_meta")
 """Fields of results that a revision has, or that differ from run to run."""

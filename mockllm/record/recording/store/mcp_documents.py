@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mockllm.core.text import quantity
+from mockllm.play.mcp.rpc import CHANGED, PROGRESS
 from mockllm.play.replay.loading import loads
-from mockllm.record.recording.drafting.mcp_drafts import (
-    CHANGED,
-    PROGRESS,
-    RecordedCall,
-    draft_server,
-)
+from mockllm.record.recording.drafting.mcp_drafts import RecordedCall, draft_server
 from mockllm.record.recording.finding import calls_not_found
 from mockllm.record.recording.store.locks import put
 from mockllm.record.redaction.placeholders import placeholder_kinds
