@@ -127,10 +127,15 @@ class ServerCopy:
         """Reports an exchange that is not recorded."""
         self._output.report(Line(source, "skipped", reason, unwanted=unwanted))
 
+    def skip_unanswered(self, call: RecordedCall) -> None:
+        """Reports a request without an answer; those of streams that stay open never have one."""
+        why = f"{self.name}: {call.asked} has no answer"
+        self.skip(self.name, why, unwanted=call.method != "tools/call")
+
     async def close(self) -> None:
         """Writes the document, and reports what is in it."""
         for _, call in self._open.values():
-            self.skip(self.name, f"{self.name}: {call.asked} has no answer")
+            self.skip_unanswered(call)
         if not self._calls:
             return
         calls = [call for _, _, call in sorted(self._calls, key=lambda kept: kept[:2])]
@@ -199,7 +204,7 @@ class McpRecorder:
         passed = mapping(request.pop(ANSWER, None))
         copy, call = self.copies[name], RecordedCall(request, passed.get("answer") or {})
         if not call.answer:
-            copy.skip(name, f"{name}: {call.asked} has no answer")
+            copy.skip_unanswered(call)
             return _no_answer(body, operation, f"The MCP server {name!r} gave no answer")
         call = call._replace(before=passed["before"], after=passed["after"])
         copy.keep(passed["at"], call)

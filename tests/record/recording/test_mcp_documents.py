@@ -287,16 +287,19 @@ def test_tools_that_are_not_listed_stay_unlisted(write):
 
 
 def test_what_has_no_place_in_a_document_is_counted(write):
-    """Prompts and resources; a handshake is none."""
+    """Prompts and resources, and a handshake that failed; others are no loss."""
     info = {"result": {"protocolVersion": "2025-11-25", "serverInfo": {}, "instructions": "Ask."}}
     said, server = write(
+        asked("initialize", answer={}, status=401),
         asked("initialize", answer=info),
         asked("server/discover", answer={"error": {"code": -32601, "message": "x"}}),
         asked("prompts/list", answer={"result": {"prompts": []}}),
         called("a", {}, "x"),
     )
-    assert said.found == ["", None, None, ""]
-    assert said.summary == "1 tool, 1 call, 1 found again, not played: 1 prompts/list"
+    assert said.found == [None, "", None, None, ""]
+    assert said.summary == (
+        "1 tool, 1 call, 1 found again, not played: 1 initialize, 1 prompts/list"
+    )
     assert server.instructions == "Ask."
 
 

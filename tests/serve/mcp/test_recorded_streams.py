@@ -122,9 +122,10 @@ def test_a_stream_is_resumed(upstream, recording, tmp_path):
     assert (answer.text, answer.resumed) == (("done",), True)
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_client_that_leaves_ends_the_request(upstream, recording, method):
-    """A stream that stays open passes; a call without an answer is reported."""
+@pytest.mark.parametrize("body", [None, CALL, message("subscriptions/listen", stateless=True)])
+def test_a_client_that_leaves_ends_the_request(upstream, recording, body):
+    """A stream that stays open passes, and no replay needs it; a call without an answer is
+    missing."""
     noticed = threading.Event()
 
     async def play(request, wire):
@@ -135,15 +136,16 @@ def test_a_client_that_leaves_ends_the_request(upstream, recording, method):
 
     upstream.script = play
     with recording() as client:
-        body = {"json": CALL} if method == "POST" else {}
-        with client.stream(method, "/mcp/s", **body) as response:
+        with client.stream("POST" if body else "GET", "/mcp/s", json=body) as response:
             assert next(data_in(response)) == PROGRESS
         assert noticed.wait(GIVE_UP)
     (line,) = recording.lines
-    if method == "POST":
-        assert (line.description, line.is_missing) == ("s: tools/call ask has no answer", True)
-    else:
-        assert line.description.endswith("not played: 1 notifications/progress")
+    assert line.is_missing is (body is CALL)
+    assert (line.description.partition("mcp-s.yaml: ")[2] or line.description) == {
+        "GET": "0 tools, 0 calls, 0 found again, not played: 1 notifications/progress",
+        "tools/call": "s: tools/call ask has no answer",
+        "subscriptions/listen": "s: subscriptions/listen has no answer",
+    }[body["method"] if body else "GET"]
 
 
 def test_statuses_and_headers_pass(upstream, recording, tmp_path):

@@ -78,12 +78,17 @@ def write_server(
     return WrittenServer(judged, ", ".join(parts))
 
 
+_NO_LOSS = ("initialize", "server/discover", "ping", "")
+
+
 def _losses(calls: Sequence[RecordedCall], found: Sequence[str | None]) -> Iterator[str]:
     """Messages that passed, and that a document does not have."""
     lost = Counter(
         call.method
         for call, why in zip(calls, found, strict=True)
-        if why is None and call.method not in ("initialize", "server/discover", "ping", "")
+        if why is None
+        # An error of `server/discover` is how a client finds the era out.
+        and (call.method not in _NO_LOSS or (call.method == "initialize" and call.status >= 400))
     )
     lost.update(
         str(message.get("method"))
