@@ -280,9 +280,7 @@ def serve(
 
 def _reporting(record: RecordOptions, report: ServerLog) -> RecordOptions:
     """The options of a recording whose lines are those of a server."""
-    return replace(
-        record, report=report.write_recording, waiting=report.waiting, notice=report.notice
-    )
+    return replace(record, report=report.write_recording, waiting=report.waiting)
 
 
 def _optional_recording(

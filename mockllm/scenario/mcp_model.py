@@ -24,7 +24,8 @@ MCP_FAULTS: tuple[McpFault, ...] = ("unknown-id", "session-lost", "schema", "exi
 
 @record
 class McpTool:
-    """A tool of a server; `parameters` and `output` are JSON Schemas."""
+    """A tool of a server; `parameters` and `output` are JSON Schemas, `fields` whatever else a list
+    has of it."""
 
     name: str
     description: str = ""
@@ -32,6 +33,7 @@ class McpTool:
     title: str = ""
     output: Any = None
     annotations: Any = None
+    fields: Any = None
 
 
 @record
@@ -58,7 +60,7 @@ class McpAnswer:
         text: one block each.
         json: `structuredContent`; alone, its JSON is the text, too.
         error: a text; the result is marked as a failure.
-        progress: messages before the result.
+        progress: before the result, a message each, or the fields of a notification.
         resumed: whether the stream ends before the result, which a resuming GET gets.
         raw: the whole result.
         tools: the list from then on, which the server announces.
@@ -73,7 +75,7 @@ class McpAnswer:
     error: str | None = None
     rpc_error: RpcError | None = None
     ask: McpAsk | None = None
-    progress: tuple[str, ...] = ()
+    progress: tuple[Any, ...] = ()
     resumed: bool = False
     raw: Any = None
     tools: tuple[McpTool, ...] | None = None
@@ -134,7 +136,13 @@ class McpEntry:
     @property
     def conditions(self) -> int:
         """The number of conditions; the entry with the most answers."""
-        return len(self.match.arguments or ())
+        return _count_values(self.match.arguments or {}) - 1
+
+
+def _count_values(value: Any) -> int:
+    """The number of values in a JSON value, with itself: a part of another one has fewer."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_count_values, inner))
 
 
 @record
@@ -152,8 +160,10 @@ class McpServer:
     calls: tuple[McpEntry, ...] = ()
 
     def tool(self, name: str) -> McpTool | None:
-        """A tool by its name."""
-        return next((tool for tool in self.tools if tool.name == name), None)
+        """A tool by its name, of the first list or a later one."""
+        answers = (answer for entry in self.calls for answer in entry.every_answer)
+        later = (tool for answer in answers for tool in answer.tools or ())
+        return next((tool for tool in (*self.tools, *later) if tool.name == name), None)
 
 
 def server_and_tool(name: str) -> tuple[str, str] | None:

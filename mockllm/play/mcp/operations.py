@@ -18,10 +18,12 @@ from mockllm.core.seeded import derive
 from mockllm.core.text import did_you_mean
 from mockllm.play.matching.conditions import first_problem, judged_body
 from mockllm.play.mcp.rpc import (
+    CHANGED,
     INVALID_PARAMS,
     INVALID_REQUEST,
     META,
     NO_METHOD,
+    PROGRESS,
     RESUME_HEADER,
     SESSION_HEADER,
     STATELESS,
@@ -177,7 +179,7 @@ class McpPlayer:
             case "server/discover":
                 reply = McpReply(operation, last=result_of(message.id, self._discovery(server)))
             case "tools/list":
-                listed = {"tools": [_tool(tool) for tool in self.tools(server, count)]}
+                listed = {"tools": list(map(listed_tool, self.tools(server, count)))}
                 if revision == STATELESS:
                     listed |= _UNCACHED
                 reply = McpReply(operation, last=_result(message, listed, revision))
@@ -410,11 +412,12 @@ def _reply(
     token = message.meta.get("progressToken")
     if token is not None:
         total = len(answer.progress)
-        for number, text in enumerate(answer.progress, 1):
-            shown = {"progressToken": token, "progress": number, "total": total}
-            messages.append(notification("notifications/progress", shown | {"message": text}))
+        for number, said in enumerate(answer.progress, 1):
+            if not isinstance(said, dict):
+                said = {"progress": number, "total": total, "message": said}
+            messages.append(notification(PROGRESS, {"progressToken": token, **said}))
     if answer.tools is not None and revision != STATELESS:
-        messages.append(notification("notifications/tools/list_changed"))
+        messages.append(notification(CHANGED))
     event_id = ""
     if answer.resumed and revision != STATELESS:
         place = [operation.scenario, operation.entry, operation.answer, id]
@@ -476,7 +479,8 @@ def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _tool(tool: McpTool) -> Json:
+def listed_tool(tool: McpTool) -> Json:
+    """A tool as a list has it."""
     shown: Json = {"name": tool.name}
     if tool.title:
         shown["title"] = tool.title
@@ -488,7 +492,7 @@ def _tool(tool: McpTool) -> Json:
         shown["outputSchema"] = {"type": "object", **tool.output}
     if tool.annotations is not None:
         shown["annotations"] = tool.annotations
-    return shown
+    return shown | (tool.fields or {})
 
 
 def _info(server: McpServer) -> Json:

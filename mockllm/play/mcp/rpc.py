@@ -25,9 +25,12 @@ SESSION_HEADER, RESUME_HEADER = "mcp-session-id", "last-event-id"
 STDIO_HEADER = "x-mockllm-stdio"
 """Of requests of the stdio bridge, and of the answers in which it has to do something."""
 
+PROGRESS, CHANGED = "notifications/progress", "notifications/tools/list_changed"
+
 RECORDED, ANSWER = "recorded", "x-mockllm-answer"
 """The value of the header where the bridge runs a program and hands its exchanges to a recorder;
-and the field of a client's message that has the program's answer."""
+and the field of a client's message that has what the program said: the `answer`, the messages
+`before` it, when the client asked (`at`, in seconds since 1970) and the microseconds `after` it."""
 
 CALL_IDS = ("claudecode/toolUseId", "callId")
 """The fields of `_meta` in which Claude Code and Codex name the call of the model."""

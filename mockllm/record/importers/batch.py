@@ -40,7 +40,7 @@ from mockllm.record.recording.store.mcp_documents import document_file, write_se
 from mockllm.record.redaction.credentials import masked_url
 from mockllm.record.redaction.placeholders import placeholder_kinds
 from mockllm.record.redaction.redact import Redactor
-from mockllm.scenario.model import Scenario
+from mockllm.scenario.model import Ignored, Scenario
 from mockllm.scenario.precedence import match_key
 
 Progress = Callable[[str, int, int], None]
@@ -109,7 +109,8 @@ class ImportResult:
         if line.outcome == "skipped":
             return f"skipped: {self.details}"
         if line.turn is None and line.scenario.startswith(_SERVER):
-            return f"MCP server {line.scenario.removeprefix(_SERVER)}"
+            lost = f": NOT FOUND AGAIN: {line.not_found}" if line.not_found else ""
+            return f"MCP server {line.scenario.removeprefix(_SERVER)}{lost}"
         parts = [self.details] if self.details else []
         if line.not_found:
             parts.append(f"NOT FOUND AGAIN: {line.not_found}")
@@ -159,7 +160,7 @@ def import_files(
     batch.look_for(progress)
     for file in batch.fixtures:
         batch.write_fixtures(file)
-    batch.write_servers()
+    batch.write_servers((match or MatchRule()).ignore)
     return batch.results()
 
 
@@ -240,7 +241,7 @@ class _Batch:
                 key = str(path), entry.url
                 exchange = mcp.find(entry)
                 if exchange is None and key in self._servers:  # GET and DELETE of its session
-                    exchange = mcp.McpExchange(entry.source, entry.method, None)
+                    exchange = mcp.McpExchange(entry.source, entry.method)
                 if exchange is not None:
                     self._add_to_server(key, exchange)
                     continue
@@ -344,26 +345,28 @@ class _Batch:
             other = _same_match(draft.scenario, existing)
             self.write(draft if other is None else _skip_duplicate(draft, other))
 
-    def write_servers(self) -> None:
+    def write_servers(self, ignore: Ignored) -> None:
         """Writes a document for each MCP server, of whose exchanges several files may have some."""
         servers: dict[str, dict[str, RecordedCall]] = {}
         for (path, _), calls in self._servers.items():
             name = mcp.server_name(calls.values(), path_without_gz(Path(path)).stem)
             servers.setdefault(self._redactor.text(name), {}).update(calls)
         for name, calls in servers.items():
-            file, reason = document_file(name), ""
-            if (self._folder.path / file).exists():
+            file, scenario = document_file(name), f"{_SERVER}{name}"
+            reason, found = "", dict.fromkeys(calls, "")
+            is_there = any(one.name == scenario for one in self.existing)
+            if is_there or (self._folder.path / file).exists():
                 reason = f"{file} is in the folder already"
             elif calls:
+                place, redactor, sent = self._folder.path, self._redactor, list(calls.values())
                 try:
-                    write_server(self._folder.path, name, calls.values(), self._redactor)
+                    written = write_server(place, name, sent, redactor, ignore)
+                    found = dict(zip(calls, (why or "" for why in written.found), strict=True))
                 except ScenarioError as error:
                     reason = f"{file} could not be loaded: {error}"
-            for source in calls:
-                if reason:
-                    self._lines.append(Line(source, "skipped", reason))
-                else:
-                    self._lines.append(Line(source, "neutral", "", scenario=f"{_SERVER}{name}"))
+            for source, why in found.items():
+                line = Line(source, "neutral", "", scenario=scenario, not_found=why)
+                self._lines.append(Line(source, "skipped", reason) if reason else line)
 
     def results(self) -> list[ImportResult]:
         """A result for each exchange, in the order of the files."""

@@ -16,7 +16,12 @@ from mockllm.core.errors import UsageError, WireError
 from mockllm.play.mcp.rpc import mapping
 from mockllm.play.tapes.captured import Captured
 from mockllm.record.importers.foreign_files import ForeignFile
-from mockllm.record.recording.drafting.mcp_drafts import RecordedCall, messages_in
+from mockllm.record.recording.drafting.mcp_drafts import (
+    RecordedCall,
+    is_http_error,
+    messages_in,
+    recorded_call,
+)
 from mockllm.wire.protocols.values import json_object
 
 TRANSCRIPT = re.compile(rb"^meta:\s[\s\S]*?^[ ]+server_command:", re.MULTILINE)
@@ -36,7 +41,7 @@ class McpExchange:
 
     source: str
     asked: str
-    call: RecordedCall | None
+    call: RecordedCall | None = None
 
 
 def read(file: ForeignFile) -> list[McpExchange]:
@@ -51,44 +56,34 @@ def read(file: ForeignFile) -> list[McpExchange]:
         raise UsageError(f"{file.path} has no list of 'interactions' or 'messages'")
     pairs = _of_interactions if "interactions" in value else _of_messages
     return [
-        _exchange(f"{file.path}#{number}", request, answer)
-        for number, request, answer in pairs(list(map(mapping, entries)))
+        _exchange(f"{file.path}#{number}", call)
+        for number, call in pairs(list(map(mapping, entries)))
     ]
 
 
 _Json = Mapping[str, Any]
 
 
-def _of_interactions(entries: list[_Json]) -> Iterator[tuple[int, _Json, _Json]]:
+def _of_interactions(entries: list[_Json]) -> Iterator[tuple[int, RecordedCall]]:
     for number, entry in enumerate(entries, 1):
-        verb = {"method": entry.get("http_method") or ""}
-        yield number, mapping(entry.get("request")) or verb, mapping(entry.get("response"))
+        request = mapping(entry.get("request")) or {"method": entry.get("http_method") or ""}
+        status = entry.get("response_status")
+        call = RecordedCall(request, mapping(entry.get("response")))
+        yield number, call._replace(status=status) if isinstance(status, int) else call
 
 
-def _of_messages(entries: list[_Json]) -> Iterator[tuple[int, _Json, _Json]]:
+def _of_messages(entries: list[_Json]) -> Iterator[tuple[int, RecordedCall]]:
     sent = [(entry.get("dir"), mapping(entry.get("payload"))) for entry in entries]
     for number, (side, request) in enumerate(sent, 1):
         if side == "c2s" and "method" in request:
             later = [answer for other, answer in sent[number:] if other == "s2c"]
-            yield number, request, _answer_to(request, later)
+            yield number, recorded_call(request, later)
 
 
-def _answer_to(request: _Json, messages: Iterable[_Json]) -> _Json:
-    """The answer among messages; an empty one where there is none."""
-    for message in messages:
-        if message.get("id") == request.get("id") and ("result" in message or "error" in message):
-            return message
-    return {}
-
-
-def _exchange(source: str, request: _Json, answer: _Json) -> McpExchange:
-    asked = " ".join(
-        str(part)
-        for part in (request.get("method"), mapping(request.get("params")).get("name"))
-        if part
-    )
-    is_kept = request.get("method") in _METHODS and ("result" in answer or "error" in answer)
-    return McpExchange(source, asked, (request, answer) if is_kept else None)
+def _exchange(source: str, call: RecordedCall) -> McpExchange:
+    is_answered = call.answer or is_http_error(call)
+    kept = call if call.method in _METHODS and is_answered else None
+    return McpExchange(source, call.asked, kept)
 
 
 def find(exchange: Captured) -> McpExchange | None:
@@ -102,9 +97,8 @@ def find(exchange: Captured) -> McpExchange | None:
         is_request = method in _METHODS or str(method).startswith("notifications/")
         if request.get("jsonrpc") != "2.0" or not is_request:
             return None
-        return _exchange(
-            exchange.source, request, _answer_to(request, messages_in(exchange.plain().body))
-        )
+        call = recorded_call(request, messages_in(exchange.plain().body))
+        return _exchange(exchange.source, call._replace(status=exchange.status))
     except WireError:
         return None
 
@@ -112,7 +106,7 @@ def find(exchange: Captured) -> McpExchange | None:
 def server_name(calls: Iterable[RecordedCall], default: str) -> str:
     """The name by which a server introduced itself, as names of servers are written."""
     named = default
-    for _, answer in calls:
-        info = mapping(mapping(answer.get("result")).get("serverInfo"))
+    for call in calls:
+        info = mapping(call.result.get("serverInfo"))
         named = str(info.get("name") or named)
     return re.sub(r"[^a-z0-9_]+", "-", named.lower()).strip("-")[:64] or "server"

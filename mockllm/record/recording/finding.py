@@ -7,12 +7,19 @@ all would take a tenth of a second for each group of a folder of ten thousand.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from json import dumps
+from typing import Any
 
 from mockllm.core.errors import MockLLMError
+from mockllm.core.jsontext import json_bytes
+from mockllm.play.matching.conditions import check_partial
 from mockllm.play.matching.index import SCENARIO_HEADER
 from mockllm.play.matching.route_selection import OPENING, RouteRequest
+from mockllm.play.mcp.operations import McpPlayer
+from mockllm.play.mcp.rpc import mapping
 from mockllm.play.replay.call import Answered, ApiCall
 from mockllm.play.replay.player import Player
 from mockllm.play.replay.sessions.exchange import Exchange, Received
@@ -22,6 +29,12 @@ from mockllm.play.replay.socket_script import connections_of
 from mockllm.play.tapes.captured import Captured, Tape, detect_api, request_of
 from mockllm.play.tapes.socket_session import Recording, SocketMessage, SocketSession
 from mockllm.record.recording.drafting.draft import Draft
+from mockllm.record.recording.drafting.mcp_drafts import (
+    RecordedCall,
+    is_http_error,
+    listed_tools,
+    plain_result,
+)
 from mockllm.record.redaction.placeholders import placeholder_spans
 from mockllm.scenario.ignoring import competing
 from mockllm.scenario.model import Scenario, TextCondition
@@ -238,3 +251,65 @@ def recorded_before(
     if (scenario, turn) not in names:
         return ()
     return same[: names.index((scenario, turn))]
+
+
+def calls_not_found(
+    scenarios: Iterable[Scenario],
+    server: str,
+    sent: Sequence[RecordedCall],
+    clean: Sequence[RecordedCall],
+) -> list[str | None]:
+    """Why each request to an MCP server does not get its answer from the server's document; "" if
+    it does, and None where a document answers no such request.
+
+    Args:
+        sent, clean: the calls in their order, as they were recorded, and without secrets.
+    """
+    player, counters = McpPlayer(scenarios), Counter[str]()
+
+    def count(name: str, added: int) -> int:
+        counters[name] += added
+        return counters[name] - added
+
+    lists = dict(listed_tools(clean))
+    reasons: list[str | None] = []
+    for number, (before, call) in enumerate(zip(sent, clean, strict=True)):
+        wanted = _outcome(call, lists.get(number))
+        if not wanted:
+            reasons.append(None if wanted is None else "")
+            continue
+        body = json_bytes(dumps(before.request))
+        try:
+            reply = player.answer(server, body, {}, count, lambda *_: ())
+        except MockLLMError as error:
+            reasons.append(f"{call.asked}: it is refused: {error}")
+            continue
+        again = call._replace(answer=reply.last or {}, status=reply.status)
+        got = _outcome(again, again.result.get("tools"))
+        problem = "" if got == wanted else _difference(wanted, got)
+        reasons.append(f"{call.asked}: {problem}" if problem else "")
+    return reasons
+
+
+def _difference(wanted: Any, got: Any) -> str:
+    what = "what it gets"
+    problem = check_partial(what, wanted, got)
+    return problem or f"recorded was less: {check_partial('it', got, wanted)}"
+
+
+def _outcome(call: RecordedCall, tools: Any) -> dict[str, Any] | None:
+    """The part of an answer that has to come again; None where a document does not answer. A
+    further page of a list is with the first one."""
+    match call.method:
+        case "initialize" | "server/discover" if call.result:  # errors are how eras are found out
+            return {"instructions": call.result.get("instructions")}
+        case "tools/call" | "tools/list" if is_http_error(call):
+            return {"status": call.status}
+        case "tools/list" if "error" not in call.answer:
+            return {} if tools is None else {"tools": tools}
+        case "tools/call" if "error" not in call.answer:
+            return {"result": plain_result(call.result)}
+        case "tools/call":
+            error = mapping(call.answer["error"])
+            return {"error": {key: value for key, value in error.items() if value is not None}}
+    return None

@@ -49,7 +49,10 @@ from mockllm.scenario.schema_validation import schema_flaws, violations
 _TOOL_NAME = "a tool name: 1 to 128 characters without spaces"
 _tool = record(McpTool, table("mcp_tool", name=_TOOL_NAME))
 _tools = listing(lambda node, findings: _tool(node, findings) or McpTool(""), "tools")
-_line_texts = listing(line, "texts")
+_progress = listing(
+    lambda node, findings: (_object if isinstance(node, Mapping) else line)(node, findings),
+    "texts, or mappings of a notification",
+)
 _text_list = listing(text, "texts")
 
 
@@ -102,7 +105,7 @@ _answer = record(
             RpcError, table("rpc_error", code=integer(-(2**53), 2**53), data=json_value)
         ),
         ask=record(McpAsk, table("mcp_ask")),
-        progress=_line_texts,
+        progress=_progress,
         raw=_object,
         tools=_tools,
     ),

@@ -14,15 +14,17 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock, Thread
-from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mockllm.core.errors import UsageError
+from mockllm.core.text import quantity
 from mockllm.play.mcp.rpc import (
     ANSWER,
+    CHANGED,
     INTERNAL_ERROR,
     META,
     METHOD_HEADER,
@@ -41,6 +43,31 @@ _PATIENCE = 600
 _TO_CONNECT = 5
 
 _NOISE = "starting up, this line is no JSON\n"
+
+
+class _Asked(NamedTuple):
+    """A request for a program that waits for its answer.
+
+    Args:
+        at: when it was sent, in seconds since 1970.
+        before: what the program said meanwhile that answers nothing.
+    """
+
+    request: dict[str, Any]
+    at: float
+    before: list[dict[str, Any]]
+
+
+def _note(message: dict[str, Any], waiting: Sequence[_Asked]) -> bool:
+    """Notes what a program says at the request that it concerns, else at the newest; whether there
+    is one."""
+    token = mapping(message.get("params")).get("progressToken")
+    for one in reversed(waiting):
+        meta = mapping(mapping(one.request.get("params")).get("_meta"))
+        if token is None or meta.get("progressToken") == token:
+            one.before.append(message)
+            return True
+    return False
 
 
 class Bridge:
@@ -78,9 +105,9 @@ class Bridge:
                 thread = Thread(target=self._pass, args=(line.strip(),), daemon=True)
                 thread.start()
                 threads = [thread, *(one for one in threads if one.is_alive())]
-        end = monotonic() + _TO_CONNECT
+        end = time.monotonic() + _TO_CONNECT
         for thread in threads:
-            thread.join(max(0, end - monotonic()))
+            thread.join(max(0, end - time.monotonic()))
 
     def _pass(self, line: bytes) -> None:
         id = _id_of(_parse(line))
@@ -127,22 +154,27 @@ class Bridge:
             ) as program
         ):
             signal.signal(signal.SIGTERM, lambda *_: program.terminate())
-            asked: dict[str, dict[str, Any]] = {}
+            asked: dict[str, _Asked] = {}
+            aside = 0
             Thread(target=self._ask, args=(program, lines, asked), daemon=True).start()
             assert program.stdout is not None
             for line in program.stdout:
-                answer = _parse(line)
-                # A request of the program has an id of its own.
-                request = None if "method" in answer else asked.pop(repr(answer.get("id")), None)
-                if request is not None:
-                    self._report_exchange(request, answer)
+                message = _parse(line)
+                if "method" in message:  # a request of the program has an id of its own
+                    is_noted = _note(message, list(asked.values()))
+                    aside += not is_noted and message["method"] != CHANGED
+                elif (answered := asked.pop(repr(message.get("id")), None)) is not None:
+                    self._report_exchange(answered, message)
                 self._to_agent(line)
-        for request in list(asked.values()):
-            self._report_exchange(request, None)
+        for one in list(asked.values()):
+            self._report_exchange(one, None)
+        if aside:
+            said = f"{quantity(aside, 'message')} of the program"
+            self._report(f"mockllm mcp: not recorded, since no request waited: {said}")
         return program.returncode
 
     def _ask(
-        self, program: subprocess.Popen[bytes], lines: Iterable[bytes], asked: dict[str, Any]
+        self, program: subprocess.Popen[bytes], lines: Iterable[bytes], asked: dict[str, _Asked]
     ) -> None:
         """Passes lines on to a program, and notes which requests wait for an answer."""
         assert program.stdin is not None
@@ -150,7 +182,7 @@ class Bridge:
             for line in lines:
                 message = _parse(line)
                 if "id" in message and "method" in message:
-                    asked[repr(message["id"])] = message
+                    asked[repr(message["id"])] = _Asked(message, time.time(), [])
                 program.stdin.write(line)
                 program.stdin.flush()
                 if message.get("method") == "notifications/cancelled":
@@ -162,10 +194,13 @@ class Bridge:
         except (OSError, ValueError):  # the program has ended
             pass
 
-    def _report_exchange(self, request: dict[str, Any], answer: dict[str, Any] | None) -> None:
+    def _report_exchange(self, asked: _Asked, answer: dict[str, Any] | None) -> None:
         """Hands an exchange over; None: there was no answer, which the journal alone has."""
+        request, at, before = asked
         if answer is not None:
-            request = request | {ANSWER: answer}
+            after = round((time.time() - at) * 1_000_000)
+            passed = {"answer": answer, "before": before, "at": at, "after": max(after, 0)}
+            request = request | {ANSWER: passed}
         try:
             why = "it has no answer, or the recorder refuses it"
             if self._hand_over("POST", json.dumps(request).encode()) == RECORDED:

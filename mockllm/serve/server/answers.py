@@ -112,7 +112,7 @@ class Answers:
                 chosen = self._forward(arrival, proxy, endpoint.protocol, known)
         return chosen
 
-    async def _answer_server(self, context: RequestContext) -> Answered | None:
+    async def _answer_server(self, context: RequestContext) -> Chosen | None:
         """The answer of an MCP server; None where the path is of none."""
         from mockllm.serve.mcp import http_answers  # few scenarios have some
 
@@ -121,10 +121,14 @@ class Answers:
         if name is None or self._sources.plain.has(player, arrival, context.endpoint):
             return None  # a scenario may have the very path
         body, headers = await self._read(arrival), arrival.headers
-        recorder = None if context.proxy is None else context.proxy.mcp
-        if recorder is not None and name in recorder.urls:
+        proxy = context.proxy
+        if proxy is not None and proxy.mcp is not None and name in proxy.mcp.copies:
             self._access.check_page(headers, "MCP servers do")
-            return await recorder.forward(name, arrival.method, headers, body)
+            known = proxy.mcp.answer(name, arrival.method, headers, body)
+            if isinstance(known, Answered):
+                return known
+            nearest = self._sources.routes.nearest(arrival.path, headers)
+            return Forward(proxy, nearest, known, server=name)
         play = partial(
             http_answers.answer,
             player,

@@ -164,7 +164,9 @@ class Delivery:
             if isinstance(answer, Forward):
                 if self._view.sent is not None:
                     exchange.keep_passed()
-                return await answer.proxy.forward(arrival, answer.protocol, exchange, answer.origin)
+                return await answer.proxy.forward(
+                    arrival, answer.protocol, exchange, answer.origin, answer.server
+                )
             if context.socket is not None:
                 return await context.socket.write(answer, sent, speed, self._pacer, hold)
             return await deliver(

@@ -59,7 +59,6 @@ class RecordOptions:
         most_waiting: if more bytes of exchanges wait to be written, new requests wait too.
         apart: redact and write in a process of its own, so that no stream waits for that.
         servers: the URLs of the MCP servers that are recorded, by name.
-        notice: called with a sentence about what was recorded of them.
     """
 
     folder: Path
@@ -75,7 +74,6 @@ class RecordOptions:
     most_waiting: int = 64 * 1024 * 1024
     apart: bool = False
     servers: Mapping[str, str] = field(default_factory=dict)
-    notice: Callable[[str], None] | None = None
 
 
 class Page(Protocol):

@@ -26,12 +26,17 @@ if TYPE_CHECKING:
 
 @record
 class Forward:
-    """The real service of a protocol is to answer; it is recorded."""
+    """The real service of a protocol is to answer; it is recorded.
+
+    Args:
+        server: the name of the MCP server that is to answer instead; "" for none.
+    """
 
     proxy: Proxy
     protocol: WireProtocol
     played: Played
     origin: str = ""
+    server: str = ""
 
 
 Chosen = Answered | Forward

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from mockllm.cli import main
 from mockllm.record.importers.batch import import_files, totals
+from mockllm.record.recording.drafting.matches import match_rule
 from mockllm.record.recording.store.folder import Folder
-from tests.serve.mcp.servers import call, result, texts
+from tests.serve.mcp.servers import call, result, send, texts
 
 KEY = "sk-proj-" + "a1B2c3D4e5" * 5
 
@@ -117,6 +120,59 @@ def test_a_server_of_a_file_answers_the_same(serve, tmp_path, file, content):
     place = "/mcp/test-weather"
     assert result(served, "tools/list", path=place)["tools"] == [TOOL]
     assert texts(call(served, "forecast", {"city": "Rome"}, path=place)) == ["Rain"]
+
+
+def recorded(*entries, **fields):
+    """A file of mcp-recorder with some requests and their answers."""
+    made = [
+        {"type": "jsonrpc_request", "request": asked, "response": answer, **fields, **more}
+        for asked, answer, more in entries
+    ]
+    return json.dumps({"version": "1.0", "interactions": made})
+
+
+def called(text, status=200, **arguments):
+    """A call with its answer, or an HTTP error."""
+    asked = request(1, "tools/call", name="forecast", arguments=arguments)
+    answer = message(asked, answered(text)) if status == 200 else None
+    return asked, answer, {"response_status": status}
+
+
+def test_http_errors_are_tries_and_answers_come_in_their_order(serve, tmp_path):
+    """As when the file was made; what is to be ignored is."""
+    out, run = tmp_path / "out", "6f1c0c0e-2f4b-4a7e-9d0a-3f0f6f1c0c0{}"
+    (tmp_path / "a.json").write_text(
+        recorded(
+            called("", 503, city="Rome"), called("Rain", city="Rome"), called("Sun", city="Rome"),
+            called("x", run=run.format(1)), called("y", run=run.format(2)),
+        )
+    )  # fmt: skip
+    results = import_files([tmp_path / "a.json"], Folder(out), match=match_rule(None, ("uuid",)))
+    assert (totals(results)["neutral"], totals(results)["not_found"]) == (5, 0)
+    served = serve((out / "mcp-a.yaml").read_text())
+    params = {"name": "forecast", "arguments": {"city": "Rome"}}
+    place = "/mcp/a"
+    assert send(served, "tools/call", params, path=place).status_code == 503
+    assert [texts(call(served, "forecast", {"city": "Rome"}, path=place)) for _ in range(2)] == [
+        ["Rain"], ["Sun"],
+    ]  # fmt: skip
+    assert texts(call(served, "forecast", {"run": run.format(3)}, path=place)) == ["x"]
+
+
+def test_a_request_that_is_not_found_again_is_said(tmp_path):
+    """With its reason, and in the exit code; the others are imported."""
+    first, second = (
+        (request(1, "tools/list"), message(request(1, ""), {"tools": [{**TOOL, "name": name}]}), {})
+        for name in ("a", "b")
+    )
+    (tmp_path / "a.json").write_text(recorded(first, second, response_status=200))
+    done = CliRunner().invoke(
+        main, ["import", str(tmp_path / "a.json"), "-o", str(tmp_path / "out")]
+    )
+    assert done.exit_code == 2
+    why = "NOT FOUND AGAIN: tools/list: what it gets.tools[0].name must be 'a', got 'b'"
+    assert f"a.json#1  tools/list -> MCP server a: {why}\n" in done.output
+    assert "1 NOT FOUND AGAIN" in done.output
 
 
 def test_files_of_one_server_are_one_document_that_stays(tmp_path: Path):

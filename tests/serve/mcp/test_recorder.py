@@ -15,12 +15,12 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.cli.options.recording import mcp_servers
+from mockllm.cli.options.recording import mcp_servers, record_options
 from mockllm.core.errors import UsageError
 from mockllm.play.mcp.operations import result as result_of
 from mockllm.play.replay.loading import load
 from mockllm.record.importers.batch import import_files
-from mockllm.record.recording.drafting.mcp_drafts import draft_answer, draft_server
+from mockllm.record.recording.drafting.mcp_drafts import RecordedCall, draft_answer, draft_server
 from mockllm.record.recording.store.folder import Folder
 from mockllm.scenario.mcp_model import McpAnswer, RpcError
 from mockllm.scenario.part_model import MediaSource
@@ -78,7 +78,7 @@ def test_pages_of_a_list_are_joined_and_a_later_list_counts():
     def listed(*names, cursor=None):
         tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
         params = {} if cursor is None else {"cursor": cursor}
-        return message("tools/list", params), {"result": {"tools": tools}}
+        return RecordedCall(message("tools/list", params), {"result": {"tools": tools}})
 
     server = draft_server("s", [listed("old"), listed("a"), listed("b", cursor="2")])
     assert [tool.name for tool in server.tools] == ["a", "b"]
@@ -219,6 +219,9 @@ for line in sys.stdin:
             sys.exit(3)
         # A request of the server has an id that may be that of a request of the client.
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "method": "ping"}), flush=True)
+    if asked.get("method") == "notifications/roots/list_changed":
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message"}), flush=True)
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
     if asked.get("method") == "tools/call" and asked["params"]["name"] != "never":
         text = "city " + asked["params"]["arguments"]["city"]
         result = {"content": [{"type": "text", "text": text}]}
@@ -282,6 +285,16 @@ def test_calls_without_an_answer_are_in_the_journal_alone(program_recorder):
     ]  # fmt: skip
 
 
+def test_what_a_program_says_aside_is_counted(program_recorder):
+    """It passes; but for a list that changed, which the next list shows."""
+    told = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+    done = run_program(program_recorder.url, told)
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr == (
+        "mockllm mcp: not recorded, since no request waited: 1 message of the program\n"
+    )
+
+
 def test_a_program_needs_a_recorder(serve):
     """It is not started where nobody records it, and not asked without the bridge."""
     done = run_program(serve(WEATHER).url, message("tools/list"))
@@ -323,6 +336,66 @@ def test_a_document_in_the_folder_is_no_conversation(tmp_path):
     """What is recorded or imported later continues none of it."""
     (tmp_path / "mcp-weather.yaml").write_text(WEATHER)
     assert import_files([], Folder(tmp_path)) == []
+
+
+def recorded_options(folder, service, mode, ignore=()):
+    """The options of a recorder of the server of the tests, as the command line makes them."""
+    return record_options(
+        folder, mode, ignore, upstreams=(f"mcp:weather={service.url}/mcp/weather",),
+        trust_env=False, match=None, redact=(), auxiliary=False,
+    )  # fmt: skip
+
+
+def record_one(options, arguments):
+    """What the recorder of some options answers to a call, and what its journal has."""
+    with (
+        ServerThread((), ServerOptions(record=options)) as thread,
+        httpx.Client(base_url=thread.url, timeout=GIVE_UP) as client,
+    ):
+        served = Served(thread, client)
+        got = texts(call(served, "show", arguments))
+        return got, served.journal()[-1]["outcome"]
+
+
+RUNS = WEATHER[: WEATHER.index("calls:")] + "calls: [{tool: show, answer: {text: x}}]\n"
+
+
+def test_what_is_ignored_in_requests_is_ignored_in_calls(serve, tmp_path):
+    """`match-ignore` counts as for models: a call of another run gets the recorded answer."""
+    runs = [f"6f1c0c0e-2f4b-4a7e-9d0a-3f0f6f1c0c0{number}" for number in (1, 2)]
+    record_one(recorded_options(tmp_path, serve(RUNS), "add", ("uuid",)), {"run": runs[0]})
+    document = (tmp_path / "mcp-weather.yaml").read_text()
+    assert "ignore: [uuid]" in document
+    assert texts(call(serve(document), "show", {"run": runs[1]})) == ["x"]
+
+
+def test_a_document_is_not_overwritten(serve, tmp_path):
+    """Whatever file it is in: a recorder refuses to begin, and says what to do."""
+    service, edited = serve(RUNS), RUNS.replace("text: x", "text: by hand")
+    for file in ("mcp-weather.yaml", "servers.yaml"):
+        (tmp_path / file).write_text(edited)
+        with pytest.raises(UsageError, match=r"has the MCP server 'weather' already.* move"):
+            record_one(recorded_options(tmp_path, service, "add"), {})
+        assert (tmp_path / file).read_text() == edited
+        if file == "servers.yaml":  # it would stand in two files
+            with pytest.raises(UsageError, match="already"):
+                record_one(recorded_options(tmp_path, service, "all"), {})
+        (tmp_path / file).unlink()
+
+
+def test_modes_say_what_becomes_of_a_document(serve, tmp_path):
+    """It is replaced where all is recorded anew; else it stays, and its server is not asked."""
+    service = serve(RUNS)
+    file = tmp_path / "mcp-weather.yaml"
+    for mode, got in (("all", ["x"]), ("once", None), ("new_episodes", None)):
+        file.write_text(RUNS.replace("text: x", "text: by hand"))
+        options = recorded_options(tmp_path, service, mode)
+        with (
+            ServerThread(load(file), ServerOptions(record=options)) as thread,
+            httpx.Client(base_url=thread.url, timeout=GIVE_UP) as client,
+        ):
+            assert texts(call(Served(thread, client), "show")) == (got or ["by hand"])
+        assert ("by hand" in file.read_text()) is (got is None)
 
 
 def test_pages_of_other_origins_make_no_recorder_ask(record, tmp_path):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -19,6 +20,9 @@ from mockllm.serve.server.recording.recorder import Recorder
 from mockllm.serve.server.recording.services import shown_url
 from mockllm.serve.server.recording.socket_copy import SocketCopy
 from mockllm.serve.server.recording.upstream import RawHeaders, Upstream
+
+if TYPE_CHECKING:
+    from mockllm.serve.mcp.mcp_recorder import ServerCopy
 
 _AT_ONCE = 1024 * 1024
 """Up to this size in bytes, the body of a request is read before it is sent."""
@@ -116,7 +120,7 @@ class AnswerCopy:
     headers: RawHeaders
     upload: Upload | None
     upstream: Upstream
-    recorder: Recorder | None
+    recorder: Recorder | ServerCopy | None
     limit: int
     opens_socket: bool = False
     cut: Cut = "client"

@@ -24,6 +24,8 @@ from mockllm.play.replay.compilation.http_answer import chunk, error_answer
 from mockllm.play.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.play.replay.request_headers import FAULT_HEADER, requested_faults
 from mockllm.play.replay.sessions.exchange import Exchange, Played
+from mockllm.record.recording.drafting.matches import MatchRule
+from mockllm.record.redaction.rules import Rules
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.serve.server.http.aiohttp_internals import pass_through
 from mockllm.serve.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
@@ -47,7 +49,7 @@ from mockllm.serve.server.recording.upstream import RawHeaders, Upstream, Upstre
 from mockllm.wire.protocols.base import WireProtocol
 
 if TYPE_CHECKING:
-    from mockllm.serve.mcp.mcp_recorder import McpRecorder
+    from mockllm.serve.mcp.mcp_recorder import McpRecorder, ServerCopy
 
 _Body = bytes | AsyncIterator[bytes] | None
 
@@ -79,8 +81,10 @@ class Proxy:
         self.options, self.faults, self.patience, self.began = options, faults, patience, began
         listener = written if options.mode == "new_episodes" else None
         self.recorder: Recorder | None = None
+        self.mcp: McpRecorder | None = None
         if options.mode != "none":
             try:
+                self.mcp = _mcp_recorder(options) if options.servers else None
                 self.recorder = Recorder(options, listener, reserved)
             except OSError as error:
                 why = error.strerror or error
@@ -89,14 +93,6 @@ class Proxy:
                     "written to"
                 ) from None
         self.services = Services(options.upstreams, options.option)
-        self.mcp: McpRecorder | None = None
-        if options.servers and options.mode != "none":
-            from mockllm.serve.mcp.mcp_recorder import McpRecorder  # few recorders need it
-
-            notice = options.notice or (lambda _: None)
-            self.mcp = McpRecorder(
-                options.servers, options.folder, options.rules, notice, trust_env=options.trust_env
-            )
         self.upstreams = Upstreams(trust_env=options.trust_env)
         self.passing: set[asyncio.Task[object]] = set()
         self._reading: set[asyncio.Task[None]] = set()
@@ -104,6 +100,7 @@ class Proxy:
         if options.mode == "once":
             assert self.recorder is not None
             self.mode = "add" if self.recorder.was_empty else "none"
+            self.mcp = self.mcp if self.recorder.was_empty else None
 
     @property
     def forwards_all(self) -> bool:
@@ -145,19 +142,25 @@ class Proxy:
                 await self.recorder.close()
 
     async def forward(
-        self, arrival: Arrival, protocol: WireProtocol, exchange: Exchange, origin: str = ""
+        self,
+        arrival: Arrival,
+        protocol: WireProtocol,
+        exchange: Exchange,
+        origin: str = "",
+        server: str = "",
     ) -> web.StreamResponse:
         """Answers a request with the answer of the protocol's real service.
 
         Args:
             exchange: its `body` is that of the request, if that has been read.
             origin: of the service, where the options name none.
+            server: the MCP server that answers in place of a service; "" for none.
         """
         task = asyncio.current_task()
         assert task is not None
         self.passing.add(task)
         try:
-            return await _Passage(self, arrival, protocol, exchange, origin).answer()
+            return await _Passage(self, arrival, protocol, exchange, origin, server).answer()
         finally:
             self.passing.discard(task)
 
@@ -179,7 +182,7 @@ class _Passage:
     """One request on its way to a service, and the answer on its way back.
 
     Args:
-        exchange, origin: as of `Proxy.forward`.
+        exchange, origin, server: as of `Proxy.forward`.
         recorder: None where this exchange is not recorded.
         url, headers: of the request to the service.
         upload: the body of the request, where that was not read before.
@@ -190,7 +193,8 @@ class _Passage:
     protocol: WireProtocol
     exchange: Exchange
     origin: str
-    recorder: Recorder | None = None
+    server: str = ""
+    recorder: Recorder | ServerCopy | None = None
     faults: tuple[Fault, ...] = ()
     url: str = ""
     headers: RawHeaders = ()
@@ -210,10 +214,10 @@ class _Passage:
         return 0 if self.recorder is None else self.proxy.options.max_recorded
 
     async def answer(self) -> web.StreamResponse:
-        before = self.exchange.played
-        self.exchange.forward(
-            Played("forwarded", api=self.protocol.name, model=before.model, stream=before.stream)
-        )
+        before, api = self.exchange.played, self.protocol.name
+        if not self.server:
+            forwarded = Played("forwarded", api=api, model=before.model, stream=before.stream)
+            self.exchange.forward(forwarded)
         try:
             upstream = await self._ask()
         except RequestError as error:
@@ -245,7 +249,12 @@ class _Passage:
                 problems=(error.message,),
             )
         )
-        answer = error_answer(self.protocol, error, derive("upstream", error.message))
+        if self.server:
+            from mockllm.serve.mcp.mcp_recorder import refusal
+
+            answer = refusal(exchange.body, error.message, error.status)
+        else:
+            answer = error_answer(self.protocol, error, derive("upstream", error.message))
         close = not self.request.content.at_eof()
         return await deliver(self.request, answer, exchange.sent, close=close)
 
@@ -257,6 +266,8 @@ class _Passage:
         Raises:
             RequestError: no service gets the request, or it does not answer.
         """
+        if self.server:
+            return await self._ask_server()
         services, protocol = self.proxy.services, self.protocol
         if not self.proxy.serves(protocol, self.origin):
             raise _not_answered(self.proxy.missing(protocol))
@@ -276,6 +287,25 @@ class _Passage:
         if scope is not None:
             self.headers = await self._sign(scope, body)
         return await self._send(body)
+
+    async def _ask_server(self) -> Upstream:
+        """Sends the request on to an MCP server; no faults strike there.
+
+        Raises:
+            RequestError: it does not answer.
+        """
+        assert self.proxy.mcp is not None
+        copy = self.recorder = self.proxy.mcp.copies[self.server]
+        self.url = copy.url
+        self.headers = request_headers(self.request, readable=True)
+        body = self.exchange.body or None
+        try:
+            return await self.proxy.upstreams.send(
+                self.request.method, self.url, self.headers, body
+            )
+        except UpstreamError as error:
+            why = f"The MCP server {self.server!r} gave no answer at {shown_url(self.url)}: {error}"
+            raise _not_answered(why) from None
 
     def _find_recorder(self) -> Recorder | None:
         """The recorder of this exchange; where there is none, the recorder reports why."""
@@ -353,7 +383,7 @@ class _Passage:
     def _answer_headers(self, upstream: Upstream) -> RawHeaders:
         """The headers of an answer, with the URLs of the service at the base URL of the client: it
         would go past the recorder otherwise, as to where an upload goes on."""
-        if self.origin:
+        if self.origin or self.server:
             return upstream.headers
         moved, protocol, base = self.proxy.services.rebase, self.protocol, self.arrival.base
         return tuple(
@@ -382,7 +412,7 @@ class _Passage:
             await pass_through(self.request, upstream.response, watches)
         finally:
             upstream.close()
-            if recorder is not None and copy is not None:
+            if isinstance(recorder, Recorder) and copy is not None:
                 self.proxy.record_socket(recorder, copy)
         sent.end_pauses(time.perf_counter())
         return CLOSE
@@ -452,6 +482,15 @@ class _Passage:
         if framed:
             await send(request, last_chunk(upstream.trailers), sent)
         sent.end_pauses(time.perf_counter())
+
+
+def _mcp_recorder(options: RecordOptions) -> McpRecorder:
+    """The recorder of MCP servers; refuses (`UsageError`) to overwrite the document of one."""
+    from mockllm.serve.mcp.mcp_recorder import McpOutput, McpRecorder  # few recorders need it
+
+    match, rules = options.match or MatchRule(), options.rules or Rules()
+    output = McpOutput(options.folder, rules, match.ignore, options.report or (lambda _: None))
+    return McpRecorder(options.servers, output, options.mode)
 
 
 async def _record_socket(recorder: Recorder, copy: SocketCopy) -> None:
