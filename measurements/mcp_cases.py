@@ -124,7 +124,7 @@ def _fault(shown: str, how: str, **more: Any) -> Case:
 
 
 FAULTS = {
-    "500": _fault("500, each time", "http: 500", over=_HTTP),
+    "500": Case("500, each time", "- {tool: get, http: 500}", over=_HTTP),
     "503-once": _fault("503, once", "attempts: [{http: 503}]", over=_HTTP),
     "session-lost": _fault("404 once: the session is lost", "fault: session-lost", over=_HTTP),
     "reset": _fault("the connection is reset", "fault: {refuse: {end: reset}}", over=_HTTP),

@@ -118,7 +118,9 @@ RESULTS = st.fixed_dictionaries(
         "more": VALUES,
     },
 )
-ERRORS = st.fixed_dictionaries({"code": st.integers(), "message": TEXTS}, optional={"data": VALUES})
+ERRORS = st.fixed_dictionaries(
+    {"code": st.integers(-(2**53), 2**53), "message": TEXTS}, optional={"data": VALUES}
+)
 ANSWERS = st.builds(lambda result: {"result": result}, RESULTS) | st.builds(
     lambda error: {"error": error}, ERRORS
 )

@@ -276,7 +276,7 @@ def draft_answer(message: Mapping[str, Any]) -> McpAnswer:
     error = mapping(message.get("error"))
     if error:
         code = error.get("code")
-        number = code if isinstance(code, int) else -32603
+        number = code if isinstance(code, int) and abs(code) <= 2**53 else -32603
         return McpAnswer(rpc_error=RpcError(number, _text(error.get("message")), error.get("data")))
     stated = mapping(message.get("result"))
     if stated.get("resultType") == "input_required" and "inputRequests" not in stated:
