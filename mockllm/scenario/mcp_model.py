@@ -100,10 +100,12 @@ class McpMatch:
     """Conditions on a call: a part of its arguments, as it must be found there.
 
     Args:
+        exact: whether the call has no other arguments.
         ignore: what of the arguments is not compared.
     """
 
     arguments: Any = None
+    exact: bool = False
     ignore: tuple[str, ...] = ()
 
 
@@ -136,7 +138,7 @@ class McpEntry:
     @property
     def conditions(self) -> int:
         """The number of conditions; the entry with the most answers."""
-        return _count_values(self.match.arguments or {}) - 1
+        return _count_values(self.match.arguments or {}) - 1 + self.match.exact
 
 
 def _count_values(value: Any) -> int:

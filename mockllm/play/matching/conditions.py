@@ -221,6 +221,19 @@ def check_partial(what: str, expected: Any, actual: Any) -> str | None:
     return f"{what} must be {display(expected)}, got {display(actual)}"
 
 
+def check_no_more(what: str, expected: Any, actual: Any) -> str | None:
+    """Why a JSON value has more than another one that it contains."""
+    pairs: Iterable[tuple[str, Any, Any]] = ()
+    if isinstance(expected, Mapping):
+        for key in actual:
+            if key not in expected:
+                return f"{what}.{key} must not be there, got {display(actual[key])}"
+        pairs = ((f"{what}.{key}", value, actual[key]) for key, value in expected.items())
+    elif isinstance(expected, list):
+        pairs = ((f"{what}[{n}]", value, actual[n]) for n, value in enumerate(expected))
+    return next(filter(None, (check_no_more(*pair) for pair in pairs)), None)
+
+
 def judged_match(
     match: Match,
     request: Request,

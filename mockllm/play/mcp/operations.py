@@ -16,7 +16,7 @@ from mockllm.core.jsontext import compact
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.core.text import did_you_mean
-from mockllm.play.matching.conditions import first_problem, judged_body
+from mockllm.play.matching.conditions import check_no_more, first_problem, judged_body
 from mockllm.play.mcp.rpc import (
     CHANGED,
     INVALID_PARAMS,
@@ -42,6 +42,7 @@ from mockllm.play.mcp.rpc import (
 )
 from mockllm.play.mcp.tool_names import named_tools, tool_names
 from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.ignoring import normal_value
 from mockllm.scenario.mcp_model import (
     MCP_FAULTS,
     McpAnswer,
@@ -365,7 +366,12 @@ def _mismatch(found: _Found, arguments: Mapping[str, Any]) -> str | None:
     problem = first_problem(
         judged_body("match.arguments", match.arguments, arguments, match.ignore)
     )
-    return None if problem is None else problem.replace("match.arguments: body.", "arguments.")
+    if problem is not None:
+        return problem.replace("match.arguments: body.", "arguments.")
+    if not match.exact:
+        return None
+    expected, sent = (normal_value(match.ignore, one) for one in (match.arguments or {}, arguments))
+    return check_no_more("arguments", expected, sent)
 
 
 def _display(server: McpServer, message: RpcMessage) -> str:

@@ -248,7 +248,7 @@ def check_mcp(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
     for path, entries in _entries_by_server(scenario).items():
         known: list[tuple[Any, ...]] = []
         for index, entry in enumerate(entries):
-            same = (entry.tool, entry.at, entry.match.arguments, entry.match.ignore)
+            same = (entry.tool, entry.at, entry.match)
             if same in known:
                 yield (*path, index), f"answers the same calls as entry {known.index(same) + 1}"
             known.append(same)

@@ -52,6 +52,15 @@ def write(tmp_path):
     return written
 
 
+def test_a_recorded_answer_is_of_its_own_arguments_alone(write):
+    """Also where a call had none: another call was not recorded, and what it gets is not known."""
+    _, server = write(listed("read"), called("read", {}, "all"), called("read", {"n": 1}, "one"))
+    assert [(entry.match.arguments, entry.match.exact) for entry in server.calls] == [
+        (None, True),
+        ({"n": 1}, True),
+    ]
+
+
 def test_answers_are_found_again_in_their_order(write):
     """A read before a write and one after it, among others, as often as they were asked."""
     read = ("read", {})

@@ -145,6 +145,25 @@ def test_answers_have_every_kind_of_block(serve):
     assert error == {"code": -32000, "message": "Gone", "data": {"why": "x"}}
 
 
+def test_exact_arguments_are_all_that_a_call_may_have(serve):
+    """At any depth; an entry without arguments answers a call without any, and a wider entry what
+    is left."""
+    served = serve(
+        of_server("""
+  - {tool: show, match: {exact: true}, answer: {text: none}}
+  - {tool: show, match: {arguments: {at: [{x: 1}]}, exact: true}, answer: {text: exact}}
+  - {tool: show, match: {arguments: {at: [{x: 1}]}}, answer: {text: wider}}
+""")
+    )
+
+    def shown(**arguments):
+        return texts(call(served, "show", arguments))[0]
+
+    assert (shown(), shown(at=[{"x": 1}])) == ("none", "exact")
+    assert shown(at=[{"x": 1}], y=2) == shown(at=[{"x": 1, "y": 2}]) == "wider"
+    assert "entry 1 of mcp:weather: arguments.y must not be there, got 2." in shown(y=2)
+
+
 def test_a_call_that_nothing_answers_says_which_entry_is_nearest(serve):
     """In a result, which reaches the model; the journal and the verdict say it, too."""
     served = serve(BOTH.replace("  - {tool: get_forecast, answer: {error: Unknown city.}}\n", ""))

@@ -165,7 +165,7 @@ def draft_server(name: str, calls: Sequence[RecordedCall], ignore: Ignored = ())
         tries = [_try(calls[number], known.get(tool), changes.get(number)) for number in numbers]
         arguments = dict(of_entry[0].arguments)
         left_out = (*ignore, *dict.fromkeys(path for call in of_entry for path in call.hidden))
-        match = McpMatch(arguments, left_out) if arguments else McpMatch()
+        match = McpMatch(arguments or None, exact=True, ignore=left_out if arguments else ())
         after = median_low([call.after for call in of_entry])
         ttft = round(after, -4) if after >= _NOTED_AFTER else 0
         entries.append(_with_tries(McpEntry(tool, name, match=match, ttft=ttft), tries))
