@@ -35,6 +35,7 @@ from mockllm.core.record import record
 from mockllm.core.text import join_pairs
 
 MAX_DEPTH = 100
+_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 MAX_NODES = 250_000
 """Nodes in one document; a node counts again for each alias of it."""
 
@@ -140,7 +141,9 @@ def _syntax_problem(text: str, name: str, error: yaml.MarkedYAMLError) -> Proble
             mark = error.context_mark or mark  # where the quote is opened
         reason = f"{advice_} ({error.problem})"
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    return Problem(name, line, column, "", f"not valid YAML: {reason}")
+    # PyYAML 6.0.4 has a limit of its own, to which it reads ahead.
+    message = _TOO_DEEP if "nesting depth" in reason else f"not valid YAML: {reason}"
+    return Problem(name, line, column, "", message)
 
 
 _ADVICE = (
@@ -224,7 +227,7 @@ class _Composer:
         if kind is AliasEvent:
             return self.alias(event, depth)
         if depth > MAX_DEPTH:
-            self.stop(event, f"nested more than {MAX_DEPTH} levels deep")
+            self.stop(event, _TOO_DEEP)
         if event.tag is not None or event.anchor is not None:
             return self.marked_collection(event, depth)
         return self.collection(event, depth)
@@ -270,7 +273,7 @@ class _Composer:
             self.stop(event, f"aliases repeat more than {MAX_NODES:,} values in one document")
         bottom = depth + height - 1
         if bottom > MAX_DEPTH:
-            self.stop(event, f"nested more than {MAX_DEPTH} levels deep, through aliases")
+            self.stop(event, f"{_TOO_DEEP}, through aliases")
         self.deepest = max(self.deepest, bottom)
         return target
 
