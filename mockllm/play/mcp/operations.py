@@ -16,7 +16,12 @@ from mockllm.core.jsontext import compact
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.core.text import did_you_mean
-from mockllm.play.matching.conditions import check_no_more, first_problem, judged_body
+from mockllm.play.matching.conditions import (
+    JudgedCondition,
+    check_no_more,
+    first_problem,
+    judged_body,
+)
 from mockllm.play.mcp.rpc import (
     CHANGED,
     INVALID_PARAMS,
@@ -339,8 +344,14 @@ class McpPlayer:
                 f"Nothing answers {_display(server, message)}: {message.tool} has no entry in "
                 f"`calls` of {server.name}, and none in `mcp` of a scenario."
             )
-        problems = [(_mismatch(found, message.arguments) or "", found) for found in known]
-        problem, nearest = problems[0]
+
+        def nearness(found: _Found) -> tuple[int, int]:
+            judged = _conditions(found, message.arguments)
+            met = sum(condition.met for condition in judged)
+            return met - len(judged), met
+
+        nearest = max(known, key=nearness)
+        problem = _mismatch(nearest, message.arguments)
         where = f"entry {nearest.number + 1} of {nearest.scenario}"
         return f"Nothing answers {_display(server, message)}. Nearest: {where}: {problem}."
 
@@ -361,11 +372,13 @@ def _rank(found: _Found) -> tuple[bool, int]:
     return not found.scenario.startswith("mcp:"), found.entry.conditions
 
 
-def _mismatch(found: _Found, arguments: Mapping[str, Any]) -> str | None:
+def _conditions(found: _Found, arguments: Mapping[str, Any]) -> list[JudgedCondition]:
     match = found.entry.match
-    problem = first_problem(
-        judged_body("match.arguments", match.arguments, arguments, match.ignore)
-    )
+    return [*judged_body("match.arguments", match.arguments, arguments, match.ignore)]
+
+
+def _mismatch(found: _Found, arguments: Mapping[str, Any]) -> str | None:
+    match, problem = found.entry.match, first_problem(_conditions(found, arguments))
     if problem is not None:
         return problem.replace("match.arguments: body.", "arguments.")
     if not match.exact:

@@ -145,6 +145,23 @@ def test_answers_have_every_kind_of_block(serve):
     assert error == {"code": -32000, "message": "Gone", "data": {"why": "x"}}
 
 
+def test_the_nearest_entry_misses_least(serve):
+    """Of its conditions; not the first one that is written."""
+    served = serve(
+        of_server("""
+  - {tool: show, match: {arguments: {city: Oslo, unit: C}}, answer: {text: a}}
+  - {tool: show, match: {arguments: {city: Lima, unit: C, day: 1}}, answer: {text: b}}
+  - {tool: show, match: {arguments: {city: Lima, unit: C}, exact: true}, answer: {text: c}}
+""")
+    )
+
+    def said(**arguments):
+        return texts(call(served, "show", arguments))[0].partition("Nearest: ")[2]
+
+    assert said(city="Lima", unit="C", x=1).startswith("entry 3 of mcp:weather: arguments.x")
+    assert said(city="Lima", unit="F", day=1).startswith("entry 2 of mcp:weather: arguments.unit")
+
+
 def test_exact_arguments_are_all_that_a_call_may_have(serve):
     """At any depth; an entry without arguments answers a call without any, and a wider entry what
     is left."""
