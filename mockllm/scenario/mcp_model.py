@@ -161,12 +161,6 @@ class McpServer:
     revisions: tuple[Revision, ...] = REVISIONS
     calls: tuple[McpEntry, ...] = ()
 
-    def tool(self, name: str) -> McpTool | None:
-        """A tool by its name, of the first list or a later one."""
-        answers = (answer for entry in self.calls for answer in entry.every_answer)
-        later = (tool for answer in answers for tool in answer.tools or ())
-        return next((tool for tool in (*self.tools, *later) if tool.name == name), None)
-
 
 def server_and_tool(name: str) -> tuple[str, str] | None:
     """The two names in `weather.get_forecast`; None for the name of any other tool."""

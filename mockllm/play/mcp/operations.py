@@ -6,11 +6,9 @@ each entry in the session; never by the order of calls of several tools. Pure: c
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from mockllm.core.jsontext import compact
 from mockllm.core.record import record
@@ -22,13 +20,21 @@ from mockllm.play.matching.conditions import (
     first_problem,
     judged_body,
 )
+from mockllm.play.mcp.replies import (
+    McpReply,
+    listed_tool,
+    make_reply,
+    place_in,
+    result,
+    result_message,
+    text_block,
+    with_failure,
+)
 from mockllm.play.mcp.rpc import (
-    CHANGED,
     INVALID_PARAMS,
     INVALID_REQUEST,
     META,
     NO_METHOD,
-    PROGRESS,
     RESUME_HEADER,
     SESSION_HEADER,
     STATELESS,
@@ -40,16 +46,13 @@ from mockllm.play.mcp.rpc import (
     RpcProblem,
     check_headers,
     error_of,
-    notification,
     operation_of,
     read_message,
     result_of,
 )
 from mockllm.play.mcp.tool_names import named_tools, tool_names
-from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.ignoring import normal_value
 from mockllm.scenario.mcp_model import (
-    MCP_FAULTS,
     McpAnswer,
     McpEntry,
     McpPlace,
@@ -65,36 +68,6 @@ Count = Callable[[str, int], int]
 FindOpen = Callable[[Sequence[str], str, Mapping[str, Any]], Sequence[str]]
 """Of scenarios, by their names, those of which a streamed call of a tool with some arguments waits
 for its result."""
-
-
-@record
-class McpReply:
-    """The answer to a message, before it is bytes.
-
-    Args:
-        messages: sent before the last one, as events of a stream.
-        last: the result or the error; None: there is no body.
-        event_id: of the event before the end of a stream that the client resumes; "" for none.
-        after: the pause before it, in microseconds.
-        outcome: as of a journal's entry.
-    """
-
-    operation: Operation
-    status: int = 200
-    headers: tuple[tuple[str, str], ...] = ()
-    messages: tuple[Json, ...] = ()
-    last: Json | None = None
-    event_id: str = ""
-    after: int = 0
-    faults: tuple[Fault, ...] = ()
-    outcome: str = "played"
-    problem: str = ""
-    cause: Literal["", "scenario"] = ""
-
-    @property
-    def streamed(self) -> bool:
-        """Whether it is sent as events."""
-        return bool(self.messages or self.event_id)
 
 
 @record
@@ -188,13 +161,13 @@ class McpPlayer:
                 listed = {"tools": list(map(listed_tool, self.tools(server, count)))}
                 if revision == STATELESS:
                     listed |= _UNCACHED
-                reply = McpReply(operation, last=_result(message, listed, revision))
+                reply = McpReply(operation, last=result_message(message, listed, revision))
             case "tools/call":
                 reply = self._call(server, message, operation, count, find_open)
                 # A program has no stream that ends, and nothing asks for the rest.
                 return replace(reply, event_id="") if STDIO_HEADER in headers else reply
             case "ping":
-                return McpReply(operation, last=_result(message, {}, revision))
+                return McpReply(operation, last=result_message(message, {}, revision))
             case _:
                 raise RpcProblem(NO_METHOD, f"Method not found: {message.method}")
         return self._strike(server, message, reply, count)
@@ -251,7 +224,7 @@ class McpPlayer:
         noted = reply.operation._replace(
             scenario=found.scenario, entry=found.number, fails=bool(entry.http or entry.fault)
         )
-        return _with_failure(replace(reply, operation=noted, after=entry.ttft), entry, number)
+        return with_failure(replace(reply, operation=noted, after=entry.ttft), entry, number)
 
     # Calls
 
@@ -270,8 +243,8 @@ class McpPlayer:
             raise RpcProblem(INVALID_PARAMS, "params.arguments must be an object")
         found = self._find(server, message, find_open)
         if isinstance(found, str):
-            result = {"content": [_text(found)], "isError": True}
-            last = _result(message, result, operation.revision)
+            result = {"content": [text_block(found)], "isError": True}
+            last = result_message(message, result, operation.revision)
             return McpReply(operation, last=last, outcome="unmatched", problem=found)
         number, entry, other = _try(found, count)
         answers = entry.answers
@@ -289,18 +262,15 @@ class McpPlayer:
         if answer.tools is not None:
             key, changed = f"mcp tools {server.name}", self._changes.index(answer.tools) + 1
             count(key, changed - count(key, 0))
-        reply = _reply(message, operation, answer, entry)
-        return _with_failure(replace(reply, after=entry.ttft), entry, number)
+        reply = make_reply(message, operation, answer, entry)
+        return with_failure(replace(reply, after=entry.ttft), entry, number)
 
     def resume(self, name: str, headers: Mapping[str, str]) -> McpReply | None:
         """The rest of a stream that a GET asks for; None where it asks for none of ours."""
-        try:
-            place = json.loads(base64.urlsafe_b64decode(headers.get(RESUME_HEADER, "")))
-            scenario, number, index, id = place
-        except (ValueError, TypeError):
+        place = place_in(headers.get(RESUME_HEADER, ""))
+        if place is None:
             return None
-        if not isinstance(index, int) or index < 0:
-            return None
+        scenario, number, index, id = place
         entries = (found for all_ in self._entries.values() for found in all_)
         for found in entries:
             known = (found.scenario, found.number) == (scenario, number)
@@ -410,108 +380,6 @@ def _answer_numbers(answers: Sequence[McpAnswer], revision: str) -> list[int]:
     asking = revision == STATELESS
     numbers = [n for n, answer in enumerate(answers) if asking or answer.ask is None]
     return numbers or list(range(len(answers)))
-
-
-def _reply(
-    message: RpcMessage, operation: Operation, answer: McpAnswer, entry: McpEntry
-) -> McpReply:
-    revision, id = operation.revision, message.id
-    if answer.rpc_error is not None:
-        own = answer.rpc_error
-        last = error_of(id, RpcProblem(own.code, own.message, data=own.data))
-    elif any(fault.name == "schema" for fault in entry.fault) and answer.json:
-        broken = replace(answer, json=dict.fromkeys(answer.json))
-        last = _result(message, result(broken), revision)
-    elif answer.ask is not None and revision == STATELESS:
-        asked = {"resultType": "input_required", "requestState": answer.ask.state}
-        last = result_of(id, asked)
-    else:
-        last = _result(message, result(answer), revision)
-    messages: list[Json] = []
-    token = message.meta.get("progressToken")
-    if token is not None:
-        total = len(answer.progress)
-        for number, said in enumerate(answer.progress, 1):
-            if not isinstance(said, dict):
-                said = {"progress": number, "total": total, "message": said}
-            messages.append(notification(PROGRESS, {"progressToken": token, **said}))
-    if answer.tools is not None and revision != STATELESS:
-        messages.append(notification(CHANGED))
-    event_id = ""
-    if answer.resumed and revision != STATELESS:
-        place = [operation.scenario, operation.entry, operation.answer, id]
-        event_id = base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
-    return McpReply(operation, messages=tuple(messages), last=last, event_id=event_id)
-
-
-def _with_failure(reply: McpReply, entry: McpEntry, number: int) -> McpReply:
-    """The reply with the HTTP error or the faults of an entry."""
-    named = {fault.name for fault in entry.fault}
-    if entry.http is not None:
-        last = {"error": {"message": f"HTTP {entry.http}, as the scenario has it."}}
-        operation = reply.operation._replace(fails=True)
-        return McpReply(
-            operation, entry.http, last=last, after=reply.after, outcome="error", cause="scenario"
-        )
-    if "session-lost" in named:
-        last = error_of("server-error", RpcProblem(INVALID_REQUEST, "Session not found"))
-        return McpReply(
-            reply.operation, 404, last=last, after=reply.after, outcome="error", cause="scenario"
-        )
-    if "unknown-id" in named and reply.last is not None:
-        reply = replace(reply, last={**reply.last, "id": f"unknown-{number}"})
-    stdio = tuple((STDIO_HEADER, name) for name in ("exit", "noise") if name in named)
-    faults = tuple(fault for fault in entry.fault if fault.name not in MCP_FAULTS)
-    return replace(reply, headers=(*reply.headers, *stdio), faults=faults)
-
-
-def _result(message: RpcMessage, result: Mapping[str, Any], revision: str) -> Json:
-    if revision == STATELESS:
-        result = {"resultType": "complete", **result}
-    return result_of(message.id, result)
-
-
-def result(answer: McpAnswer) -> Json:
-    """The result of a tool (`CallToolResult`)."""
-    if answer.raw is not None:
-        return dict(answer.raw)
-    content = [_text(text) for text in answer.texts]
-    if answer.json is not None and not content:
-        content.append(_text(compact(answer.json)))
-    for kind, media in (("image", answer.image), ("audio", answer.audio)):
-        if media is not None:
-            data = base64.b64encode(media.data).decode()
-            content.append({"type": kind, "data": data, "mimeType": media.type})
-    if answer.resource is not None:
-        content.append({"type": "resource", "resource": answer.resource})
-    if answer.link is not None:
-        content.append({"type": "resource_link", **answer.link})
-    made: Json = {"content": content}
-    if answer.json is not None:
-        made["structuredContent"] = answer.json
-    if answer.error is not None:
-        made["isError"] = True
-    return made
-
-
-def _text(text: str) -> Json:
-    return {"type": "text", "text": text}
-
-
-def listed_tool(tool: McpTool) -> Json:
-    """A tool as a list has it."""
-    shown: Json = {"name": tool.name}
-    if tool.title:
-        shown["title"] = tool.title
-    if tool.description:
-        shown["description"] = tool.description
-    # Without it, clients refuse the whole list.
-    shown["inputSchema"] = {"type": "object", **(tool.parameters or {})}
-    if tool.output is not None:
-        shown["outputSchema"] = {"type": "object", **tool.output}
-    if tool.annotations is not None:
-        shown["annotations"] = tool.annotations
-    return shown | (tool.fields or {})
 
 
 def _info(server: McpServer) -> Json:

@@ -13,7 +13,7 @@ from mockllm.core.events import Frame
 from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import json_bytes, parse
 from mockllm.play.faults.transmission import Circumstances
-from mockllm.play.mcp.operations import McpReply
+from mockllm.play.mcp.replies import McpReply
 from mockllm.play.mcp.rpc import STDIO_HEADER, Operation
 from mockllm.play.replay.broken_answer import broken, circumstances
 from mockllm.play.replay.call import Answered

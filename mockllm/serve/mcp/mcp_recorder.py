@@ -17,6 +17,7 @@ from mockllm.core.errors import RequestError, ScenarioError, UsageError, WireErr
 from mockllm.core.jsontext import parse_object
 from mockllm.play.mcp.rpc import (
     ANSWER,
+    INTERNAL_ERROR,
     RECORDED,
     SESSION_HEADER,
     STDIO_HEADER,
@@ -219,7 +220,7 @@ class McpRecorder:
 def refusal(body: bytes, why: str, status: int = 502) -> HttpAnswer:
     """The answer to a request that no server answers."""
     message = _message(body)
-    refused = error_of(message.id if message else None, RpcProblem(-32603, why))
+    refused = error_of(message.id if message else None, RpcProblem(INTERNAL_ERROR, why))
     return json_answer(status, refused, dict(CORS))
 
 

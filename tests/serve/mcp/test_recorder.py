@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from mockllm import ServerOptions, ServerThread
 from mockllm.cli.options.recording import mcp_servers, record_options
 from mockllm.core.errors import UsageError
-from mockllm.play.mcp.operations import result as result_of
+from mockllm.play.mcp.replies import result as result_of
 from mockllm.play.replay.loading import load
 from mockllm.record.importers.batch import import_files
 from mockllm.record.recording.drafting.mcp_drafts import RecordedCall, draft_answer, draft_server

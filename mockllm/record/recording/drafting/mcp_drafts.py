@@ -16,8 +16,8 @@ from statistics import median_low
 from typing import Any, NamedTuple
 
 from mockllm.core.jsontext import compact, parse
-from mockllm.play.mcp.operations import listed_tool, result
-from mockllm.play.mcp.rpc import PROGRESS, mapping
+from mockllm.play.mcp.replies import listed_tool, result
+from mockllm.play.mcp.rpc import INTERNAL_ERROR, PROGRESS, mapping
 from mockllm.scenario.ignoring import normal_value
 from mockllm.scenario.mcp_model import (
     McpAnswer,
@@ -276,7 +276,7 @@ def draft_answer(message: Mapping[str, Any]) -> McpAnswer:
     error = mapping(message.get("error"))
     if error:
         code = error.get("code")
-        number = code if isinstance(code, int) and abs(code) <= 2**53 else -32603
+        number = code if isinstance(code, int) and abs(code) <= 2**53 else INTERNAL_ERROR
         return McpAnswer(rpc_error=RpcError(number, _text(error.get("message")), error.get("data")))
     stated = mapping(message.get("result"))
     if stated.get("resultType") == "input_required" and "inputRequests" not in stated:
