@@ -12,7 +12,7 @@ from itertools import chain
 
 from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST, REMARKS
 from mockllm.checking.conversations.mcp.executed_calls import ExecutedCall, executed_calls
-from mockllm.checking.conversations.mcp.operations import ToolTraffic
+from mockllm.checking.conversations.mcp.operations import traffic_of
 from mockllm.checking.conversations.retries import RETRY_RULES, maybe_counted
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.conversations.unplayed import missing_turns
@@ -126,7 +126,7 @@ def _calls(session: Session, judged: JudgedSession) -> tuple[ExecutedCall, ...]:
         return ()  # an operation may be of a call that is missing
     if any(_is_not_judged(entry) for entry in judged.journal):
         return ()
-    return tuple(executed_calls(ToolTraffic(judged)))
+    return tuple(executed_calls(traffic_of(judged)))
 
 
 def _each_once(

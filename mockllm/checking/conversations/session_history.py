@@ -316,12 +316,14 @@ class JudgedSession:
     Args:
         depth: how many requests in a row a client may make for a model that never stops.
         reported: the numbers of the requests with a violation.
+        traffic: of MCP servers, once `traffic_of` has read it.
     """
 
     journal: tuple[Exchange, ...]
     history: SessionHistory
     depth: int
     reported: set[int] = field(default_factory=set)
+    traffic: object = None
 
 
 Violations = Iterator[Violation]

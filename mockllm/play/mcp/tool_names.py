@@ -132,6 +132,8 @@ def named_tools(scenarios: Iterable[Scenario]) -> frozenset[str]:
     """The names `SERVER.TOOL` that scenarios have; with another prefix a dot is part of a name."""
     scenarios = tuple(scenarios)
     servers = {scenario.server.name for scenario in scenarios if scenario.server is not None}
+    if not servers:
+        return frozenset()
     names: set[str] = set()
     for scenario in scenarios:
         names |= scenario.calls_servers

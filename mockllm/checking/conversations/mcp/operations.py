@@ -296,14 +296,18 @@ class ToolTraffic:
                 self.unasked.append(run)
 
 
-Group = Hashable
+def traffic_of(record: JudgedSession) -> ToolTraffic:
+    """The calls and operations of a session, which are paired once for all that is judged."""
+    if not isinstance(record.traffic, ToolTraffic):
+        record.traffic = ToolTraffic(record)
+    return record.traffic
 
 
 def _groups(
-    calls: Iterable[ModelCall], group: Callable[[ModelCall], Group]
-) -> dict[Group, list[ModelCall]]:
+    calls: Iterable[ModelCall], group: Callable[[ModelCall], Hashable]
+) -> dict[Hashable, list[ModelCall]]:
     """The calls by groups, each in the order of time."""
-    found: dict[Group, list[ModelCall]] = {}
+    found: dict[Hashable, list[ModelCall]] = {}
     for call in sorted(calls, key=lambda call: call.since):
         found.setdefault(group(call), []).append(call)
     return found
@@ -311,13 +315,13 @@ def _groups(
 
 def _waiting(
     runs: Iterable[ToolRun],
-    grouped: Mapping[Group, list[ModelCall]],
-    group: Callable[[ToolRun], Group],
+    grouped: Mapping[Hashable, list[ModelCall]],
+    group: Callable[[ToolRun], Hashable],
 ) -> Iterator[tuple[ToolRun, list[ModelCall]]]:
     """The operations in the order of time, with the calls of their groups in whose windows they
     are. Calls whose windows are closed are looked at no more: there may be thousands."""
     coming = {key: deque(calls) for key, calls in grouped.items()}
-    open_: dict[Group, list[ModelCall]] = {}
+    open_: dict[Hashable, list[ModelCall]] = {}
     for run in sorted(runs, key=lambda run: run.first.received.clock):
         at, key = run.first.received.clock, group(run)
         calls = [call for call in open_.get(key, ()) if call.until >= at]

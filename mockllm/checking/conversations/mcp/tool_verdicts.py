@@ -16,6 +16,7 @@ from mockllm.checking.conversations.mcp.operations import (
     ToolTraffic,
     json_key,
     scenarios_played,
+    traffic_of,
 )
 from mockllm.checking.conversations.retries import MOST_TRIES
 from mockllm.checking.conversations.round_trips import Step
@@ -42,7 +43,7 @@ def tools_judged(record: JudgedSession) -> Violations:
     """All verdicts over tools of MCP servers."""
     if not any(scenario.server is not None for scenario in record.history.scenarios.values()):
         return
-    traffic = ToolTraffic(record)
+    traffic = traffic_of(record)
     for call in traffic.calls:
         yield from _call_reached(call)
         yield from _result_returned(call, traffic)
