@@ -38,7 +38,7 @@ def test_the_page_is_up_to_date() -> None:
 def test_the_table_of_programs_is_complete() -> None:
     """Each program is a client's; each client has a program, or is an agent."""
     programs = {client.program for client in clients().values() if client.program}
-    beside = {"given.py", "plain_server.py", "clients.toml"}
+    beside = {"chat_loop.py", "given.py", "plain_server.py", "clients.toml"}
     files = {path.name for path in PROGRAMS.iterdir() if path.is_file()}
     assert files == programs | beside
     agents = {client.agent for client in clients().values() if client.agent}
