@@ -58,7 +58,7 @@ OTHER_FORMATS = (
     "aimock_replies.py",
     "har.py",
     "advice.py",
-    "operations.py",
+    "replies.py",
     "mcp_drafts.py",
 )
 
